@@ -111,29 +111,41 @@ pub(crate) fn sort(
     Ok(sorted)
 }
 
-/// A value of a key as TOML has it, where it is written as flags take it: `64MiB`, `1e6` and `4M` of a whole number, `70%` of a share.
+/// A value of a key as TOML has it, where it is written as flags take it: `64MiB`, `1e6` and `4M` of a whole number, `70%` of a share,
+/// `10ms` of a time.
 pub(crate) fn as_toml(key: &Key, text: &str) -> String {
     let trimmed = text.trim();
+    let of_count =
+        |most| lab::parse_count_in(trimmed, 0..=most).ok().map(|count| count.to_string());
+    let last = key.path.rsplit('.').next().unwrap_or(&key.path);
     let number = match key.holds {
         Holds::Whole if trimmed.parse::<i64>().is_ok() => None,
-        Holds::Whole if key.path.ends_with("_bytes") => {
+        Holds::Whole if last == "bytes" || last.ends_with("_bytes") => {
             lab::parse_bytes(trimmed).ok().map(|bytes| bytes.to_string())
         }
-        Holds::Whole => {
-            lab::parse_count_in(trimmed, 0..=i64::MAX as u64).ok().map(|count| count.to_string())
-        }
+        Holds::Whole => of_count(i64::MAX as u64),
         Holds::Number if trimmed.parse::<f64>().is_ok() => None,
         // Of what is a number of percent, nobody knows which is meant.
-        Holds::Number if !key.path.ends_with("percent") && trimmed.ends_with('%') => trimmed
+        Holds::Number if !last.ends_with("percent") && trimmed.ends_with('%') => trimmed
             .strip_suffix('%')
             .and_then(|percent| percent.trim().parse::<f64>().ok())
             .map(|percent| format!("{:?}", percent / 100.0)),
-        Holds::Number => {
-            lab::parse_count_in(trimmed, 0..=u64::MAX).ok().map(|count| count.to_string())
-        }
+        Holds::Number => match nanos_of_unit(last) {
+            Some(nanos) => lab::parse_span_in(trimmed, 0..=u64::MAX)
+                .ok()
+                .map(|span| format!("{:?}", span as f64 / nanos)),
+            None => of_count(u64::MAX),
+        },
         _ => None,
     };
     number.unwrap_or_else(|| text.to_owned())
+}
+
+/// The unit that the name of a key of times ends with, in nanoseconds.
+fn nanos_of_unit(key: &str) -> Option<f64> {
+    // The last one is fio's word.
+    let units = [("_s", 1e9), ("_ms", 1e6), ("_us", 1e3), ("_ns", 1.0), ("runtime", 1e9)];
+    units.into_iter().find(|(end, _)| key.ends_with(end)).map(|(_, nanos)| nanos)
 }
 
 enum Place<'a> {
@@ -225,6 +237,9 @@ mod tests {
             ("stream.operations=1e6", "job", "1000000"),
             ("stream.rate=20k", "job", "20000"),
             ("stream.rate=1e4", "job", "10000.0"),
+            ("stream.duration_s=10s", "job", "10.0"),
+            ("runtime=100ms", "job", "0.1"),
+            ("stream.start_s=60s", "job", "60.0"),
             ("read_percent=70%", "job", "\"70%\""),
             ("bs=64k", "job", "\"64k\""),
             ("memtable_bytes=much", "design", "\"much\""),
@@ -232,6 +247,13 @@ mod tests {
             assert_eq!(value(text, kind).0, number, "{text}");
         }
         assert_eq!(value("memtable_bytes=1MiB", "design").1, "--set memtable_bytes=1MiB");
+        let keys = Kind::of::<ssd::SsdProfile>("device").keys;
+        let of_drive = |path: &str, text: &str| {
+            as_toml(keys.iter().find(|key| key.path == path).expect("there is one"), text)
+        };
+        assert_eq!(of_drive("buffer.bytes", "16M"), "16777216");
+        assert_eq!(of_drive("dram.bytes", "2GiB"), "2147483648");
+        assert_eq!(of_drive("flash.timing.erase_us", "4ms"), "4000.0");
     }
 
     #[test]

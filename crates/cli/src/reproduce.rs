@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
 use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
-use crate::simulations::{Simulations, Take};
+use crate::simulations::{Simulations, Take, Taken};
 use crate::{files, interrupt, memory, output, progress, values};
 
 #[derive(Args)]
@@ -31,11 +32,11 @@ pub(crate) struct ReproduceArguments {
     /// Seed of all randomness
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
-    /// Take what simulations of an earlier, stopped run into the same directory gave, and run the others. What another build of
-    /// this program gave is run again; with --resume=any it is taken too
+    /// Take what simulations of an earlier, stopped run into the same directory gave, and run the others; with --resume=any also
+    /// what another build of this program gave
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "own", value_name = "BUILD")]
     resume: Option<ResumeName>,
-    /// Write over a report that is in that directory
+    /// Write over a report that is in that directory, and over what its simulations gave
     #[arg(long)]
     force: bool,
     /// Run each of YCSB's workloads on a drive as it was behind the load, and not on what the one before left (pink only)
@@ -162,14 +163,21 @@ fn one(
     let scale = Scale::from(arguments.scale);
     let threads = arguments.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| default_threads(paper, scale));
-    let progress = Progress::new(ended);
-    let keeper = Simulations::in_directory(directory, take(arguments.resume));
+    let keeper = Simulations::in_directory(directory, take(arguments.resume), arguments.force);
+    let progress = Progress::new(ended, &keeper.taken);
     let (seed, watcher) = (arguments.seed, &progress);
     let (only, fresh_loads) = (arguments.only.as_deref(), arguments.fresh_loads);
     let plan = Plan { paper, scale, threads, seed, watcher, keeper: &keeper, only, fresh_loads };
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
-    let Some(report) = report.map_err(anyhow::Error::msg)? else {
+    let report = report.map_err(anyhow::Error::msg)?;
+    if report.is_none() && keeper.not_kept() > 0 {
+        bail!(
+            "{} of these simulations could not be kept, see above: run them again",
+            keeper.not_kept()
+        );
+    }
+    let Some(report) = report else {
         output::say(
             "what these simulations gave is kept; without --only, --resume takes it and makes the report",
         );
@@ -240,6 +248,7 @@ pub(crate) struct Progress {
     pub(crate) bar: ProgressBar,
     under_way: Mutex<Vec<UnderWay>>,
     ended: Arc<Ended>,
+    taken: Arc<Taken>,
     stopwatch: Stopwatch,
 }
 
@@ -263,12 +272,14 @@ struct UnderWay {
 }
 
 impl Progress {
-    pub(crate) fn new(ended: &Arc<Ended>) -> Self {
+    /// Nothing needs to be `taken` from an earlier run.
+    pub(crate) fn new(ended: &Arc<Ended>, taken: &Arc<Taken>) -> Self {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
         ended.done.store(0, Ordering::Relaxed);
         let stopwatch = Stopwatch::start();
-        Self { bar, under_way: Mutex::default(), ended: Arc::clone(ended), stopwatch }
+        let (ended, taken) = (Arc::clone(ended), Arc::clone(taken));
+        Self { bar, under_way: Mutex::default(), ended, taken, stopwatch }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {
@@ -298,7 +309,8 @@ impl Watcher for Progress {
         self.bar.inc(1);
         let done = self.ended.done.fetch_add(1, Ordering::Relaxed) + 1;
         let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
-        let how_far = how_far(done, simulation.total, self.stopwatch.elapsed());
+        let taken = [&self.taken.so_far, &self.taken.in_all].map(|n| n.load(Ordering::Relaxed));
+        let how_far = how_far(done, simulation.total, taken, self.stopwatch.elapsed());
         progress::line_without(&self.bar, &format!("{line}; {how_far}"));
     }
 }
@@ -313,14 +325,17 @@ fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> Stri
     format!("{} {how} after {}", begin_line(simulation), progress::time_text(took))
 }
 
-/// How many have ended, and how long the others take if they take as long.
-fn how_far(done: usize, total: usize, took: Duration) -> String {
-    let left = total.saturating_sub(done) as u32;
+/// How many have ended, and how long the others take if they take as long. Those that are `taken` from an earlier run, so many so far
+/// of so many, take no time.
+fn how_far(done: usize, total: usize, taken: [usize; 2], took: Duration) -> String {
+    let [so_far, in_all] = taken;
+    let worked = done.saturating_sub(so_far) as u32;
+    let left = total.saturating_sub(done).saturating_sub(in_all.saturating_sub(so_far)) as u32;
     let counts = format!("{done} of {total} done");
-    if left == 0 || done == 0 {
+    if left == 0 || worked == 0 {
         return counts;
     }
-    let rest = (took / done as u32).saturating_mul(left);
+    let rest = (took / worked).saturating_mul(left);
     format!("{counts}, some {} more at this rate", progress::time_text(rest))
 }
 
@@ -350,7 +365,10 @@ mod tests {
         );
         assert!(end_line(simulation, false, Duration::ZERO).ends_with("failed after 0.0 s"));
         let ten = Duration::from_secs(10);
-        assert_eq!(how_far(2, 14, ten), "2 of 14 done, some 1 min 0 s more at this rate");
-        assert_eq!(how_far(14, 14, ten), "14 of 14 done");
+        let how_far = |done, taken| how_far(done, 14, taken, ten);
+        assert_eq!(how_far(2, [0, 0]), "2 of 14 done, some 1 min 0 s more at this rate");
+        assert_eq!(how_far(14, [0, 0]), "14 of 14 done");
+        assert_eq!(how_far(2, [2, 12]), "2 of 14 done", "nothing was run yet");
+        assert_eq!(how_far(12, [11, 12]), "12 of 14 done, some 10 s more at this rate");
     }
 }

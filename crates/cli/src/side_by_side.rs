@@ -113,7 +113,7 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
         ProgressForm::Json => reproduce::run_all(jobs, threads, &JsonLines),
         ProgressForm::None => reproduce::run_all(jobs, threads, &Silent),
         ProgressForm::Auto => {
-            let progress = Progress::new(&Arc::<Ended>::default());
+            let progress = Progress::new(&Arc::<Ended>::default(), &Arc::default());
             let outcomes = reproduce::run_all(jobs, threads, &progress);
             progress.bar.finish_and_clear();
             outcomes

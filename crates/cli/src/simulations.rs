@@ -2,12 +2,13 @@
 //! loaded, so that each is loaded once.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use lab::reproduce::Keeper;
 use serde_json::{Value, json};
@@ -25,6 +26,49 @@ pub(crate) enum Take {
     AnyBuild,
 }
 
+/// How many of the simulations of a run are taken from an earlier one.
+#[derive(Default, Debug)]
+pub(crate) struct Taken {
+    /// So far.
+    pub(crate) so_far: AtomicUsize,
+    /// All that will be.
+    pub(crate) in_all: AtomicUsize,
+}
+
+/// What is there of a simulation.
+#[derive(PartialEq, Debug)]
+enum Found {
+    Nothing,
+    /// A file that is torn or damaged.
+    Torn,
+    OfOtherSettings,
+    /// The settings are the same.
+    OfOtherBuild(String),
+    OfThisBuild(String),
+}
+
+/// Why a simulation is run again though something is kept of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Lost {
+    NotAskedFor,
+    OtherSettings,
+    OtherBuild,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAskedFor => "--resume takes them",
+            Self::OtherSettings => {
+                "they are of other settings (another seed or size, or a program with other options)"
+            }
+            Self::OtherBuild => {
+                "they are of another build of this program: --resume=any takes them"
+            }
+        })
+    }
+}
+
 /// Folders with a file for each simulation and each loaded drive, in the directory of the report.
 pub(crate) struct Simulations {
     folder: PathBuf,
@@ -32,6 +76,11 @@ pub(crate) struct Simulations {
     /// Tells builds of this program apart; worked out when it is first asked for, because it takes the whole file.
     program: OnceLock<String>,
     takes: Take,
+    /// What is kept may be lost, because somebody said so.
+    may_replace: bool,
+    /// Simulations whose results could not be written.
+    not_kept: AtomicUsize,
+    pub(crate) taken: Arc<Taken>,
     /// Those that were loaded and that another build made, by name.
     others: Mutex<BTreeSet<String>>,
     taken_of_others: AtomicUsize,
@@ -41,13 +90,16 @@ pub(crate) struct Simulations {
 
 impl Simulations {
     /// Keeps them in `directory`, and takes of those that are there what `takes` says.
-    pub(crate) fn in_directory(directory: &Path, takes: Take) -> Self {
+    pub(crate) fn in_directory(directory: &Path, takes: Take, may_replace: bool) -> Self {
         Self {
             folder: directory.join("simulations"),
             drives: directory.join("drives"),
             writes: AtomicU64::new(0),
             program: OnceLock::new(),
             takes,
+            may_replace,
+            not_kept: AtomicUsize::new(0),
+            taken: Arc::default(),
             others: Mutex::default(),
             taken_of_others: AtomicUsize::new(0),
         }
@@ -55,6 +107,39 @@ impl Simulations {
 
     fn program(&self) -> &str {
         self.program.get_or_init(program)
+    }
+
+    /// How many simulations could not be kept for another run.
+    pub(crate) fn not_kept(&self) -> usize {
+        self.not_kept.load(Ordering::Relaxed)
+    }
+
+    /// What is there of a simulation.
+    fn found(&self, name: &str, inputs: &str) -> Found {
+        let Ok(text) = fs::read_to_string(self.file(name)) else { return Found::Nothing };
+        let Ok(all) = serde_json::from_str::<Value>(&text) else { return Found::Torn };
+        let result = all["result"].to_string();
+        if all["checksum"] != checksum(&result) {
+            Found::Torn
+        } else if all["inputs"] != inputs {
+            Found::OfOtherSettings
+        } else if all["program"] == *self.program() {
+            Found::OfThisBuild(result)
+        } else {
+            Found::OfOtherBuild(result)
+        }
+    }
+
+    /// Whether a simulation is run though something whole is kept of it, and why.
+    fn lost(&self, found: &Found) -> Option<Lost> {
+        match (found, self.takes) {
+            (Found::Nothing | Found::Torn, _)
+            | (Found::OfOtherBuild(_), Take::AnyBuild)
+            | (Found::OfThisBuild(_), Take::OwnBuild | Take::AnyBuild) => None,
+            (Found::OfOtherSettings, _) => Some(Lost::OtherSettings),
+            (_, Take::Nothing) => Some(Lost::NotAskedFor),
+            (Found::OfOtherBuild(_), Take::OwnBuild) => Some(Lost::OtherBuild),
+        }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -121,46 +206,74 @@ impl Simulations {
     fn keep(&self, name: &str, inputs: &str, result: &str) -> io::Result<()> {
         let result: Value = serde_json::from_str(result)?;
         let program = self.program();
-        let all =
-            json!({ "simulation": name, "program": program, "inputs": inputs, "result": result });
+        let checksum = checksum(&result.to_string());
+        let all = json!({
+            "simulation": name, "program": program, "inputs": inputs, "checksum": checksum, "result": result,
+        });
         fs::create_dir_all(&self.folder)?;
         let file = self.file(name);
         let part = file.with_extension("part");
         // Whoever is ended in the middle leaves no half a file under the name.
-        fs::write(&part, format!("{all}\n"))?;
-        fs::rename(part, file)
+        let written = fs::write(&part, format!("{all}\n")).and_then(|()| fs::rename(&part, file));
+        if written.is_err() {
+            // What is left of it is of no use to anybody, and removing it may fail as well.
+            let _ = fs::remove_file(&part);
+        }
+        written
     }
 }
 
 impl Keeper for Simulations {
+    fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String> {
+        let (mut lost, mut taken) = (Vec::new(), 0);
+        for (name, inputs) in asked {
+            let found = self.found(name, inputs);
+            let is_lost = self.lost(&found);
+            let is_whole = matches!(found, Found::OfOtherBuild(_) | Found::OfThisBuild(_));
+            taken += usize::from(is_lost.is_none() && is_whole);
+            lost.extend(is_lost.map(|why| (*name, why)));
+        }
+        if let (Some((name, why)), false) = (lost.first(), self.may_replace) {
+            return Err(format!(
+                "{} of these {} simulations would be run again, and what {} has of them be lost (the first is {name:?}): {why}; \
+                 --force runs them again, and --out has another directory",
+                lost.len(),
+                asked.len(),
+                self.folder.display()
+            ));
+        }
+        self.taken.in_all.store(taken, Ordering::Relaxed);
+        if taken > 0 {
+            output::say(&format!(
+                "{taken} of {} simulations are taken from an earlier run",
+                asked.len()
+            ));
+        }
+        Ok(())
+    }
+
     fn load(&self, name: &str, inputs: &str) -> Option<String> {
-        if self.takes == Take::Nothing {
+        let found = self.found(name, inputs);
+        if found == Found::Torn {
+            output::say(&format!("{name}: what is kept is damaged, so it is run again"));
+        }
+        if self.lost(&found).is_some() {
             return None;
         }
-        let text = fs::read_to_string(self.file(name)).ok()?;
-        let Ok(all) = serde_json::from_str::<Value>(&text) else {
-            output::say(&format!("{name}: what is kept cannot be read, so it is run again"));
-            return None;
-        };
-        if all["inputs"] != inputs {
-            output::say(&format!("{name}: what is kept is of other settings, so it is run again"));
-            return None;
-        }
-        if all["program"] != *self.program() {
-            if self.takes == Take::OwnBuild {
-                output::say(&format!(
-                    "{name}: what is kept is of another build of this program, so it is run again (--resume=any takes it)"
-                ));
-                return None;
+        match found {
+            Found::OfThisBuild(result) => Some(result),
+            Found::OfOtherBuild(result) => {
+                self.others.lock().expect("nobody panics with it").insert(name.to_owned());
+                Some(result)
             }
-            self.others.lock().expect("nobody panics with it").insert(name.to_owned());
+            Found::Nothing | Found::Torn | Found::OfOtherSettings => None,
         }
-        Some(all["result"].to_string())
     }
 
     fn taken(&self, name: &str) {
         let is_other = self.others.lock().expect("as above").contains(name);
         self.taken_of_others.fetch_add(usize::from(is_other), Ordering::Relaxed);
+        self.taken.so_far.fetch_add(1, Ordering::Relaxed);
         let whose = if is_other { ", of another build of this program" } else { "" };
         output::say(&format!("{name}: taken from an earlier run{whose}"));
     }
@@ -194,6 +307,7 @@ impl Keeper for Simulations {
 
     fn save(&self, name: &str, inputs: &str, result: &str) {
         if let Err(error) = self.keep(name, inputs, result) {
+            self.not_kept.fetch_add(1, Ordering::Relaxed);
             let folder = self.folder.display();
             output::say(&format!(
                 "{name} is not kept for --resume: cannot write to {folder}: {error}"
@@ -206,6 +320,11 @@ impl Keeper for Simulations {
 fn slug(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(letter).collect()
+}
+
+/// Tells a result that was damaged, or changed by hand.
+fn checksum(result: &str) -> u32 {
+    crc32c::crc32c(result.as_bytes())
 }
 
 /// A number that tells builds of this program apart: a hash of its file.
@@ -224,8 +343,8 @@ mod tests {
     fn what_is_kept_is_taken_by_those_who_resume_with_the_same_inputs() {
         let directory = std::env::temp_dir().join(format!("levelhead-kept-{}", std::process::id()));
         let (first, again) = (
-            Simulations::in_directory(&directory, Take::Nothing),
-            Simulations::in_directory(&directory, Take::OwnBuild),
+            Simulations::in_directory(&directory, Take::Nothing, false),
+            Simulations::in_directory(&directory, Take::OwnBuild, false),
         );
         assert_eq!(again.load("A, b/c", "seed 1"), None, "nothing is there");
         first.save("A, b/c", "seed 1", r#"{"mean":[907.3038322028689,2]}"#);
@@ -238,12 +357,53 @@ mod tests {
         let other = fs::read_to_string(again.file("A, b/c")).unwrap();
         fs::write(again.file("A, b/c"), other.replace("levelhead ", "another ")).unwrap();
         assert_eq!(again.load("A, b/c", "seed 1"), None, "of another build");
-        let any = Simulations::in_directory(&directory, Take::AnyBuild);
+        let any = Simulations::in_directory(&directory, Take::AnyBuild, false);
         assert!(any.load("A, b/c", "seed 1").is_some(), "whoever wants it has it");
         any.taken("A, b/c");
         assert_eq!(any.taken_of_others(), 1, "and it is counted");
+        fs::write(again.file("A, b/c"), other.replace("907.3", "7.5")).unwrap();
+        assert_eq!(any.found("A, b/c", "seed 1"), Found::Torn, "a number was changed");
         fs::write(again.file("A, b/c"), "{\"torn").unwrap();
         assert_eq!(again.load("A, b/c", "seed 1"), None, "it is torn");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn what_is_kept_is_lost_only_if_somebody_says_so() {
+        let directory = std::env::temp_dir().join(format!("levelhead-lost-{}", std::process::id()));
+        let kept = |takes, may_replace| Simulations::in_directory(&directory, takes, may_replace);
+        kept(Take::Nothing, false).save("A", "seed 1", "[1]");
+        let words =
+            |takes, inputs| kept(takes, false).expect(&[("A", inputs), ("B", inputs)]).unwrap_err();
+        let none = words(Take::Nothing, "seed 1");
+        assert!(none.contains("1 of these 2") && none.contains("--resume takes them"), "{none}");
+        for takes in [Take::Nothing, Take::OwnBuild, Take::AnyBuild] {
+            let other = words(takes, "seed 2");
+            assert!(other.contains("of other settings") && other.contains("\"A\""), "{other}");
+            assert_eq!(kept(takes, true).expect(&[("A", "seed 2")]), Ok(()));
+            assert_eq!(kept(takes, false).expect(&[("B", "seed 2")]), Ok(()), "nothing is there");
+        }
+        let own = kept(Take::OwnBuild, false);
+        assert_eq!(own.expect(&[("A", "seed 1"), ("B", "seed 1")]), Ok(()));
+        assert_eq!(own.taken.in_all.load(Ordering::Relaxed), 1);
+        let file = own.file("A");
+        let other = fs::read_to_string(&file).unwrap().replace("levelhead ", "another ");
+        fs::write(&file, other).unwrap();
+        let build = words(Take::OwnBuild, "seed 1");
+        assert!(build.contains("--resume=any takes them"), "{build}");
+        assert_eq!(kept(Take::AnyBuild, false).expect(&[("A", "seed 1")]), Ok(()));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_counted_and_leaves_nothing() {
+        let directory = std::env::temp_dir().join(format!("levelhead-full-{}", std::process::id()));
+        let kept = Simulations::in_directory(&directory, Take::Nothing, false);
+        // A directory in the place of its file.
+        fs::create_dir_all(kept.file("A").join("in the way")).unwrap();
+        kept.save("A", "seed 1", "[1]");
+        assert_eq!(kept.not_kept(), 1);
+        assert!(!kept.file("A").with_extension("part").exists());
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -251,7 +411,7 @@ mod tests {
     fn a_loaded_drive_is_there_for_its_inputs_and_whole_or_not_at_all() {
         let directory =
             std::env::temp_dir().join(format!("levelhead-drives-{}", std::process::id()));
-        let kept = Simulations::in_directory(&directory, Take::Nothing);
+        let kept = Simulations::in_directory(&directory, Take::Nothing, false);
         let read = |inputs: &str| {
             let mut bytes = Vec::new();
             kept.drive("pink", inputs)?.read_to_end(&mut bytes).unwrap();

@@ -11,6 +11,8 @@ use super::{Plan, Simulation, Watcher};
 pub struct Job<'a, T> {
     /// What is simulated.
     pub name: String,
+    /// All that its result depends on, in words, if it is kept.
+    pub inputs: Option<String>,
     /// Does it.
     pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,
 }
@@ -21,7 +23,7 @@ impl<'a, T> Job<'a, T> {
         name: impl Into<String>,
         run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
     ) -> Self {
-        Self { name: name.into(), run: Box::new(run) }
+        Self { name: name.into(), inputs: None, run: Box::new(run) }
     }
 }
 
@@ -51,7 +53,7 @@ pub fn run_all<T: Send>(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = jobs.get(index) else { break };
             let job = slot.lock().expect("a job that panics ends the program").take();
-            let Job { name, run } = job.expect("each job is taken once");
+            let Job { name, run, .. } = job.expect("each job is taken once");
             let simulation = Simulation { name: &name, number: index + 1, total };
             watcher.begins(simulation);
             let result = run().map_err(|failure| format!("{name}: {failure}"));
@@ -78,12 +80,16 @@ pub(super) fn run_those_asked_for<T: Send>(
 ) -> Result<Option<Vec<T>>, Failure> {
     let all = jobs.len();
     if let Some(part) = plan.only {
-        jobs.retain(|job| job.name.contains(part));
-        if jobs.is_empty() {
-            return Err(format!("no simulation has {part:?} in its name"));
+        if !jobs.iter().any(|job| job.name.contains(part)) {
+            let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+            let names = names.join("\n  ");
+            return Err(format!("no simulation has {part:?} in its name; there are:\n  {names}"));
         }
+        jobs.retain(|job| job.name.contains(part));
     }
     let are_all = jobs.len() == all;
+    let asked = jobs.iter().filter_map(|job| Some((job.name.as_str(), job.inputs.as_deref()?)));
+    plan.keeper.expect(&asked.collect::<Vec<_>>())?;
     let done = run_all(jobs, plan.threads, plan.watcher)?;
     Ok(are_all.then_some(done))
 }

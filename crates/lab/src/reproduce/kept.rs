@@ -10,6 +10,11 @@ use super::stand::Failure;
 
 /// Keeps what simulations gave; from several threads.
 pub trait Keeper: Sync {
+    /// Hears, before any simulation begins, which will be asked for: names and inputs.
+    ///
+    /// # Errors
+    /// In words, if they are not to begin: what is kept would be lost.
+    fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String>;
     /// What `name` gave earlier, if it is there and was made of the same `inputs`.
     fn load(&self, name: &str, inputs: &str) -> Option<String>;
     /// Keeps what `name` gave, as JSON.
@@ -40,8 +45,8 @@ pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
     inputs: String,
     run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
 ) -> Job<'a, T> {
-    let title = name.clone();
-    Job::new(name, move || {
+    let (title, of) = (name.clone(), inputs.clone());
+    let job = Job::new(name, move || {
         let earlier = keeper.load(&title, &inputs);
         if let Some(result) = earlier.and_then(|text| serde_json::from_str(&text).ok()) {
             keeper.taken(&title);
@@ -51,7 +56,8 @@ pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
         let text = serde_json::to_string(&result).map_err(|error| error.to_string())?;
         keeper.save(&title, &inputs, &text);
         Ok(result)
-    })
+    });
+    Job { inputs: Some(of), ..job }
 }
 
 #[cfg(test)]
@@ -96,6 +102,10 @@ pub(super) mod tests {
     }
 
     impl Keeper for Forgetful {
+        fn expect(&self, _: &[(&str, &str)]) -> Result<(), String> {
+            Ok(())
+        }
+
         fn load(&self, _: &str, _: &str) -> Option<String> {
             None
         }
@@ -124,6 +134,11 @@ pub(super) mod tests {
     }
 
     impl Keeper for InMemory {
+        fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String> {
+            assert!(asked.iter().all(|(_, inputs)| !inputs.is_empty()), "each says what it is of");
+            Ok(())
+        }
+
         fn load(&self, name: &str, inputs: &str) -> Option<String> {
             self.results.lock().unwrap().get(&(name.to_owned(), inputs.to_owned())).cloned()
         }
