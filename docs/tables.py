@@ -72,20 +72,19 @@ def made(text):
 
 def take_over(name, report, text):
     """Copies what the tables of `name` need out of a report."""
-    of_name = [match for match in MADE.finditer(text) if match[2] == name]
-    if not of_name:
-        sys.exit(f"{DOCUMENT} has no table of {name}")
+    made_of = [match for match in MADE.finditer(text) if (match[1], match[2]) == ("table", name)]
+    # What has no table in the document is held against its command all the same.
+    figures = {match[3].strip() for match in made_of} | {"comparisons"}
     into = RESULTS / name
     into.mkdir(parents=True, exist_ok=True)
-    for match in of_name:
-        if match[1] == "table":
-            shutil.copyfile(report / f"{match[3].strip()}.csv", into / f"{match[3].strip()}.csv")
+    for figure in figures:
+        shutil.copyfile(report / f"{figure}.csv", into / f"{figure}.csv")
     document = json.loads((report / "report.json").read_text(encoding="utf-8"))
     of_run = {key: document[key] for key in ("levelhead", "command", "scale")}
     (into / "run.json").write_text(json.dumps(of_run, indent=2) + "\n", encoding="utf-8")
     shutil.rmtree(into / "simulations", ignore_errors=True)
     shutil.copytree(report / "simulations", into / "simulations")
-    print(f"{name}: {len(of_name)} tables")
+    print(f"{name}: {len(made_of)} tables")
 
 
 def hold_against(name, report):
