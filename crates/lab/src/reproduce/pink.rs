@@ -107,7 +107,10 @@ pub(super) fn of_design<'a>(systems: &'a [System], design: &str) -> &'a System {
 
 /// Runs all experiments, or those that the plan asks for; nothing comes back then.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
-    let size = Size::of(plan.scale);
+    measure_in(plan, Size::of(plan.scale))
+}
+
+fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> {
     let mut jobs = Vec::new();
     let mut add = |name: &str, design, workloads: &'static [&'static str], change: Change| {
         let variant = Variant { design, name: name.to_owned(), change };

@@ -2,12 +2,12 @@
 
 use runtime::Nanos;
 
-use super::system::{Change, sized, stand_spec};
-use super::{Size, measure};
+use super::system::{self, Change, Variant, sized, stand_spec};
+use super::{Size, measure, measure_in};
 use crate::reproduce::jobs::tests::Notes;
-use crate::reproduce::kept::tests::{Forgetful, InMemory};
+use crate::reproduce::kept::tests::{Forgetful, InMemory, assert_goes_on};
 use crate::reproduce::stand::{Stand, StandSpec};
-use crate::reproduce::{Paper, Plan, Scale};
+use crate::reproduce::{Paper, Plan, Scale, pink_report};
 
 const SIZE: Size =
     Size { divisor: 64, records: 68_000, operations: 30_000, scans: 0, requests: 68_000 };
@@ -102,6 +102,43 @@ fn a_saved_drive_that_is_damaged_is_loaded_again() {
         let said = keeper.complaints.lock().unwrap().pop().expect("somebody complained");
         assert!(said.contains(words), "{said}");
     }
+}
+
+/// Few pairs on the small drive.
+const TINY: Size = Size { divisor: 64, records: 4_000, operations: 400, scans: 10, requests: 600 };
+
+#[test]
+fn a_run_that_was_stopped_goes_on() {
+    assert_goes_on(Paper::Pink, "Hash", |plan| {
+        let measured = measure_in(plan, TINY)?;
+        Ok(measured.map(|measured| pink_report::report(plan, &measured)))
+    });
+}
+
+#[test]
+fn with_fresh_loads_a_workload_does_not_depend_on_those_before_it() {
+    let keeper = InMemory::default();
+    let plan = Plan {
+        paper: Paper::Pink,
+        scale: Scale::Quick,
+        threads: 1,
+        seed: 1,
+        watcher: &Notes::default(),
+        keeper: &keeper,
+        only: None,
+        fresh_loads: true,
+    };
+    let ran = |is_fresh, workloads: &'static [&'static str]| {
+        let plan = Plan { fresh_loads: is_fresh, ..plan };
+        let variant = Variant { design: "pink", name: "PinK".to_owned(), change: Change::None };
+        let job = system::job(&plan, SIZE, variant, workloads).expect("it is possible");
+        let system = (job.run)().expect("it comes to its end");
+        system.ran("c").get
+    };
+    let alone = ran(true, &["c"]);
+    assert_eq!(ran(true, &["a", "c"]), alone, "A was run on another drive");
+    assert_ne!(ran(false, &["a", "c"]), alone, "A leaves its traces");
+    assert_eq!(keeper.drives(), 1, "it was loaded once for all");
 }
 
 #[test]
