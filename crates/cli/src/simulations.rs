@@ -1,19 +1,22 @@
 //! What simulations of a reproduction gave, kept as files: one that was stopped goes on where it was. And drives that were
 //! loaded, so that each is loaded once.
 
+mod drives;
+
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use lab::reproduce::Keeper;
 use serde_json::{Value, json};
 
 use crate::output;
+use drives::Drives;
 
 /// What is taken of what an earlier run kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +75,7 @@ impl fmt::Display for Lost {
 /// Folders with a file for each simulation and each loaded drive, in the directory of the report.
 pub(crate) struct Simulations {
     folder: PathBuf,
-    drives: PathBuf,
-    /// Tells builds of this program apart; worked out when it is first asked for, because it takes the whole file.
-    program: OnceLock<String>,
+    drives: Drives,
     takes: Take,
     /// What is kept may be lost, because somebody said so.
     may_replace: bool,
@@ -84,8 +85,6 @@ pub(crate) struct Simulations {
     /// Those that were loaded and that another build made, by name.
     others: Mutex<BTreeSet<String>>,
     taken_of_others: AtomicUsize,
-    /// Drives that were begun to be written.
-    writes: AtomicU64,
 }
 
 impl Simulations {
@@ -93,9 +92,7 @@ impl Simulations {
     pub(crate) fn in_directory(directory: &Path, takes: Take, may_replace: bool) -> Self {
         Self {
             folder: directory.join("simulations"),
-            drives: directory.join("drives"),
-            writes: AtomicU64::new(0),
-            program: OnceLock::new(),
+            drives: Drives::in_folder(directory.join("drives")),
             takes,
             may_replace,
             not_kept: AtomicUsize::new(0),
@@ -105,8 +102,9 @@ impl Simulations {
         }
     }
 
-    fn program(&self) -> &str {
-        self.program.get_or_init(program)
+    /// Takes all loaded drives away: whoever has a report needs them no more.
+    pub(crate) fn drop_drives(&self) {
+        self.drives.drop_all();
     }
 
     /// How many simulations could not be kept for another run.
@@ -123,7 +121,7 @@ impl Simulations {
             Found::Torn
         } else if all["inputs"] != inputs {
             Found::OfOtherSettings
-        } else if all["program"] == *self.program() {
+        } else if all["program"] == *program() {
             Found::OfThisBuild(result)
         } else {
             Found::OfOtherBuild(result)
@@ -146,66 +144,9 @@ impl Simulations {
         self.folder.join(format!("{}.json", slug(name)))
     }
 
-    /// The file of a drive that this build loads of `inputs`.
-    fn drive_file(&self, name: &str, inputs: &str) -> PathBuf {
-        let mut hasher = DefaultHasher::new();
-        (self.program(), inputs).hash(&mut hasher);
-        self.drives.join(format!("{}-{:016x}.drive", slug(name), hasher.finish()))
-    }
-
-    /// Writes a drive, and takes away those of the same name that were loaded otherwise. They are large.
-    fn write_drive(
-        &self,
-        name: &str,
-        inputs: &str,
-        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let in_words = |error: io::Error| error.to_string();
-        fs::create_dir_all(&self.drives).map_err(in_words)?;
-        let file = self.drive_file(name, inputs);
-        self.take_others_away(name, &file).map_err(in_words)?;
-        let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        let part = file.with_extension(format!("part{number}"));
-        let written = File::create(&part).map_err(in_words).and_then(|mut file| write(&mut file));
-        if let Err(error) = written {
-            // What is left of it is of no use to anybody, and removing it may fail as well.
-            let _ = fs::remove_file(&part);
-            return Err(error);
-        }
-        fs::rename(part, file).map_err(in_words)
-    }
-
-    fn take_others_away(&self, name: &str, own: &Path) -> io::Result<()> {
-        let front = format!("{}-", slug(name));
-        for entry in fs::read_dir(&self.drives)? {
-            let path = entry?.path();
-            let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
-            let rest = file.strip_prefix(&front).and_then(|rest| rest.split_once('.'));
-            let is_one = rest.is_some_and(|(hash, _)| {
-                hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
-            });
-            if is_one && path != own {
-                output::say(&format!(
-                    "{name}: a drive that was kept is of another build or other settings, and goes: {file}"
-                ));
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes all loaded drives away: whoever has a report needs them no more.
-    pub(crate) fn drop_drives(&self) {
-        if self.drives.is_dir()
-            && let Err(error) = fs::remove_dir_all(&self.drives)
-        {
-            output::say(&format!("cannot remove {}: {error}", self.drives.display()));
-        }
-    }
-
     fn keep(&self, name: &str, inputs: &str, result: &str) -> io::Result<()> {
         let result: Value = serde_json::from_str(result)?;
-        let program = self.program();
+        let program = program();
         let checksum = checksum(&result.to_string());
         let all = json!({
             "simulation": name, "program": program, "inputs": inputs, "checksum": checksum, "result": result,
@@ -283,8 +224,7 @@ impl Keeper for Simulations {
     }
 
     fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
-        let file = File::open(self.drive_file(name, inputs)).ok()?;
-        Some(Box::new(BufReader::with_capacity(1 << 20, file)))
+        self.drives.open(name, inputs)
     }
 
     fn keep_drive(
@@ -293,12 +233,7 @@ impl Keeper for Simulations {
         inputs: &str,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
     ) {
-        if let Err(error) = self.write_drive(name, inputs, write) {
-            let folder = self.drives.display();
-            output::say(&format!(
-                "{name} is not kept in {folder}, and will be loaded again: {error}"
-            ));
-        }
+        self.drives.keep(name, inputs, write);
     }
 
     fn drive_is_useless(&self, name: &str, why: &str) {
@@ -327,12 +262,15 @@ fn checksum(result: &str) -> u32 {
     crc32c::crc32c(result.as_bytes())
 }
 
-/// A number that tells builds of this program apart: a hash of its file.
-fn program() -> String {
-    let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    format!("levelhead {} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
+/// A number that tells builds of this program apart: a hash of its file, which is read when it is first asked for.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        format!("levelhead {} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
+    })
 }
 
 #[cfg(test)]
@@ -405,35 +343,5 @@ mod tests {
         assert_eq!(kept.not_kept(), 1);
         assert!(!kept.file("A").with_extension("part").exists());
         fs::remove_dir_all(&directory).unwrap();
-    }
-
-    #[test]
-    fn a_loaded_drive_is_there_for_its_inputs_and_whole_or_not_at_all() {
-        let directory =
-            std::env::temp_dir().join(format!("levelhead-drives-{}", std::process::id()));
-        let kept = Simulations::in_directory(&directory, Take::Nothing, false);
-        let read = |inputs: &str| {
-            let mut bytes = Vec::new();
-            kept.drive("pink", inputs)?.read_to_end(&mut bytes).unwrap();
-            Some(bytes)
-        };
-        assert_eq!(read("seed 1"), None);
-        let write = |bytes: &'static [u8]| {
-            move |file: &mut dyn Write| file.write_all(bytes).map_err(|error| error.to_string())
-        };
-        kept.keep_drive("pink", "seed 1", &mut write(b"cells"));
-        assert_eq!(read("seed 1").as_deref(), Some(&b"cells"[..]));
-        assert_eq!(read("seed 2"), None, "of other inputs");
-        kept.keep_drive("pink", "seed 2", &mut |file| {
-            file.write_all(b"ce").unwrap();
-            Err("the disk is full".to_owned())
-        });
-        assert_eq!((read("seed 1"), read("seed 2")), (None, None), "half a drive is none");
-        kept.keep_drive("pink", "seed 2", &mut write(b"others"));
-        kept.keep_drive("pink-hw", "seed 2", &mut write(b"of another name"));
-        assert_eq!(read("seed 2").as_deref(), Some(&b"others"[..]));
-        kept.drop_drives();
-        assert_eq!(read("seed 2"), None);
-        fs::remove_dir_all(&directory).unwrap_or_default();
     }
 }

@@ -6,14 +6,15 @@ use std::time::Duration;
 use clap::Args;
 use host::{Arrangement, JournalPlace};
 use lab::device::Before;
+use workload::trace::kv::KvFormat;
 
-use super::spec::DEFAULT_WORKLOAD;
-use super::trace::TraceArguments;
 use crate::overrides::Setting;
 use crate::progress::ProgressForm;
 use crate::store::DurabilityArgument;
 use crate::values;
 use crate::values::BenchWindows;
+
+pub(super) const DEFAULT_WORKLOAD: &str = "a";
 
 #[derive(Args, Clone)]
 #[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
@@ -148,4 +149,38 @@ pub(crate) struct BenchArguments {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl BenchArguments {
+    /// What the workload is called, or its file.
+    pub(super) fn workload(&self) -> &str {
+        self.workload.first().map_or(DEFAULT_WORKLOAD, String::as_str)
+    }
+}
+
+/// What is replayed in the place of a workload, and how fast.
+#[derive(Args, Clone)]
+pub(super) struct TraceArguments {
+    /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or `RocksDB`'s as `trace_analyzer` writes it
+    /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so, or it runs on a --drive; --operations are
+    /// those of it, at most
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store"])]
+    pub(super) trace: Vec<PathBuf>,
+    /// The format of the trace [default: found out]
+    #[arg(long, requires = "trace", value_parser = values::trace_format)]
+    pub(super) trace_format: Option<KvFormat>,
+    /// Load the keys that the trace gets before it puts them
+    #[arg(long, requires = "trace", conflicts_with_all = ["records", "fill", "drive"])]
+    pub(super) trace_load: bool,
+    /// Replay as fast as --queue-depth allows, and not as recorded
+    #[arg(
+        long,
+        alias = "replay_no_stall",
+        requires = "trace",
+        conflicts_with = "replay_time_scale"
+    )]
+    pub(super) replay_no_stall: bool,
+    /// How fast the trace is replayed, in percent of the recorded speed: 200 is twice as fast [default: 100]
+    #[arg(long, alias = "replay_time_scale", requires = "trace", value_delimiter = ',', value_parser = values::speed)]
+    pub(super) replay_time_scale: Vec<f64>,
 }

@@ -26,7 +26,6 @@ use crate::overrides::{self, Kind, Sorted};
 use crate::sweep::{Axis, Cell, cells};
 use crate::values::BenchWindows;
 
-pub(super) const DEFAULT_WORKLOAD: &str = "a";
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
 /// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
@@ -224,7 +223,7 @@ fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
             || name.starts_with("levelhead.")
     };
     let is_sized = property.iter().chain(&settings.properties).any(sizes);
-    let workload = workload_argument(arguments).to_ascii_lowercase();
+    let workload = arguments.workload().to_ascii_lowercase();
     let is_ycsb =
         YCSB.iter().any(|name| workload == *name || workload == format!("workload{name}"));
     !is_given && !is_sized && is_ycsb
@@ -289,12 +288,8 @@ fn workload_and_clients(
 }
 
 fn workload_name(arguments: &BenchArguments) -> String {
-    let stem = Path::new(workload_argument(arguments)).file_stem();
+    let stem = Path::new(arguments.workload()).file_stem();
     stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
-}
-
-pub(super) fn workload_argument(arguments: &BenchArguments) -> &str {
-    arguments.workload.first().map_or(DEFAULT_WORKLOAD, String::as_str)
 }
 
 /// What to run on a store on files that is opened with these options.
@@ -356,7 +351,7 @@ fn platform(
 }
 
 fn properties(arguments: &BenchArguments, settings: &Sorted) -> anyhow::Result<Properties> {
-    let name = workload_argument(arguments);
+    let name = arguments.workload();
     let mut properties = names::workload(name)?;
     if workload::builtin(name).is_some() {
         let is_on_files = !arguments.store.is_empty();
