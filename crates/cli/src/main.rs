@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
-        output::say(&format!("{error:#}"));
+        output::say(&output::why(&error));
         ExitCode::FAILURE
     })
 }

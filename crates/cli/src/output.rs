@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
+use levelhead::Error;
 
 /// Prints a result and a line end.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -18,8 +19,51 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Why a command failed, with what to do about it at a command line.
+pub(crate) fn why(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    let of_store = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
+    match of_store {
+        Some(Error::Damaged { .. }) => {
+            format!(
+                "{text}; `levelhead repair` saves what can be read of a damaged store to a new one"
+            )
+        }
+        // The library advises to close the store and open it again, which is what the next command does.
+        Some(error @ Error::ReadOnly(what)) => text.replace(
+            &error.to_string(),
+            &format!(
+                "{what}; see to the cause and try again: what was acknowledged as durable is there"
+            ),
+        ),
+        _ => text,
+    }
+}
+
 /// Says something to whoever watches. That nobody can hear it does not end the work.
 pub(crate) fn say(text: &str) {
     let text = lab::printable(text);
     let _ = writeln!(io::stderr(), "levelhead: {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_command_line_say_what_to_do_there() {
+        let path = "s/LEVELHEAD".into();
+        let damaged = Error::Damaged { path, offset: None, what: "it is no file".to_owned() };
+        let words = why(&anyhow::Error::from(damaged).context("p.tsv, line 3"));
+        assert!(
+            words.starts_with("p.tsv, line 3: s/LEVELHEAD: it is no file; `levelhead repair`"),
+            "{words}"
+        );
+        let full = Error::ReadOnly("s/data: no space".to_owned());
+        let words = why(&anyhow::Error::from(full).context("p.tsv, line 3"));
+        assert!(words.starts_with("p.tsv, line 3: s/data: no space; see to"), "{words}");
+        assert!(!words.contains("close the store"), "{words}");
+        let other = why(&Error::Full("it is full".to_owned()).into());
+        assert_eq!(other, "it is full");
+    }
 }

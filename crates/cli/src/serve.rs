@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use levelhead::Store;
 use server::{Clock, Listening, OpenFiles, Tls};
 
-use crate::store::{WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
+use crate::store::{Does, WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
 use crate::{allocator, output};
 use lab::parse_bytes;
 
@@ -79,6 +79,9 @@ pub(crate) struct ServeArguments {
     /// Memory for values that were read last, out of --memory
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     value_cache: u64,
+    /// Go on without a directory that does not exist, also if it is none of the store's by its name
+    #[arg(long)]
+    degraded: bool,
     #[command(flatten)]
     windows: WindowsArguments,
 }
@@ -115,6 +118,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         capacity_bytes: arguments.capacity,
         memory_bytes: arguments.memory,
         value_cache_bytes: arguments.value_cache,
+        degraded: arguments.degraded,
         durability: options.durability,
         ..levelhead::Options::default()
     });
@@ -127,7 +131,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         let paths = arguments.directories.iter().map(|path| path.display().to_string());
         output::say(&format!("made a new store in {}", paths.collect::<Vec<_>>().join(", ")));
     }
-    say_what_is_lost(&store);
+    say_what_is_lost(&store, Does::Write);
     say_if_refused(&store, store_options.windows);
     let server = listening.serve(store, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));

@@ -21,7 +21,7 @@ pub(crate) use care::{BackupArguments, RepairArguments, VerifyArguments, backup,
 pub(crate) use compact::{CompactArguments, compact};
 pub(crate) use load::{LoadArguments, load};
 pub(crate) use place::{
-    DurabilityArgument, WindowsArguments, check_directories, say_if_refused, say_what_is_lost,
+    Does, DurabilityArgument, WindowsArguments, check_directories, say_if_refused, say_what_is_lost,
 };
 pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get, or_trouble, put};
 pub(crate) use scan::{DumpArguments, ScanArguments, dump, scan};

@@ -78,6 +78,16 @@ impl FileDevice {
         self.inner.troubles.take()
     }
 
+    /// The latest of what went wrong, which stays there to be asked for.
+    pub fn last_trouble(&self) -> Option<Trouble> {
+        self.inner.troubles.last()
+    }
+
+    /// Sets whose files are not there.
+    pub fn lost(&self) -> Vec<SetId> {
+        self.inner.sets.iter().filter(|set| set.file.is_none()).map(|set| set.id).collect()
+    }
+
     /// Whether every set goes past the system's page cache.
     pub fn is_direct(&self) -> bool {
         self.inner.sets.iter().all(|set| set.is_direct)

@@ -57,6 +57,10 @@ impl Troubles {
         latest.push_back(trouble);
     }
 
+    pub(crate) fn last(&self) -> Option<Trouble> {
+        self.latest.borrow().back().cloned()
+    }
+
     pub(crate) fn take(&self) -> Vec<Trouble> {
         self.latest.borrow_mut().drain(..).collect()
     }

@@ -310,8 +310,10 @@ pub fn repair(
     options: &Options,
     mut progress: impl FnMut(u64),
 ) -> Result<Report, Error> {
-    let old = Options { create_if_missing: false, ..options.clone() };
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+    // A directory that is away is not to lack anything for it.
+    let read_only = !directory::lost(&paths).is_empty();
+    let old = Options { create_if_missing: false, read_only, ..options.clone() };
     directory::check_holds_none(into.as_ref())?;
     match Store::open_over(&paths, &old) {
         Ok(store) => {

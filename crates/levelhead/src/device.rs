@@ -4,6 +4,7 @@
 //! stored is in the files alone: the drive has zeros. So the store behaves as it would on such a drive, as far as the files are
 //! the faster ones and the machine keeps up with the simulation.
 
+use std::future::ready;
 use std::pin::Pin;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
@@ -13,12 +14,15 @@ use runtime::{FileRead, Handle, IoClass};
 use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::error::Error;
+use crate::kept::Kept;
 
 /// The files, one set each, and the drive with a set for each of them.
 #[derive(Clone)]
 pub(crate) struct Device {
     files: FileDevice,
     simulated: Option<Ssd>,
+    /// Where writes go of a store that is opened to be read only.
+    kept: Option<Kept>,
 }
 
 /// The drive of that name, a built-in one or a file, for a store over so many directories.
@@ -54,7 +58,8 @@ impl Device {
         files: FileDevice,
         profile: Option<&SsdProfile>,
     ) -> Result<Self, Error> {
-        let Some(profile) = profile else { return Ok(Self { files, simulated: None }) };
+        let kept = None;
+        let Some(profile) = profile else { return Ok(Self { files, simulated: None, kept }) };
         let bytes = |set: &SetShape| set.blocks * u64::from(BLOCK_BYTES);
         let (most, largest) =
             (capacity_beside(profile), files.sets().iter().map(bytes).max().unwrap_or(0));
@@ -65,12 +70,23 @@ impl Device {
             )));
         }
         let simulated = Some(Ssd::new(handle, profile, Precondition::Sequential(1.0)));
-        Ok(Self { files, simulated })
+        Ok(Self { files, simulated, kept })
+    }
+
+    /// The same, whose files are read only: what is written is kept in memory.
+    pub(crate) fn read_only(self) -> Self {
+        let kept = Some(Kept::new(self.files.lost()));
+        Self { kept, ..self }
     }
 
     /// What the files have had to complain of since this was last asked.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
         self.files.troubles()
+    }
+
+    /// The latest of that, which stays there to be asked for.
+    pub(crate) fn last_trouble(&self) -> Option<Trouble> {
+        self.files.last_trouble()
     }
 
     /// Finds out whether the drives have windows. A simulated one says so of itself.
@@ -135,12 +151,23 @@ impl BlockDevice for Device {
         class: IoClass,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.read(set, first, blocks, class));
-        beside(self.files.read(set, first, blocks, class), simulated)
+        let read = self.files.read(set, first, blocks, class);
+        let Some(kept) = &self.kept else { return beside(read, simulated) };
+        let kept = kept.of(set, first, blocks);
+        let with_kept = async move {
+            let mut read = read.await?;
+            for (at, block) in kept {
+                read[at] = block;
+            }
+            Ok(read)
+        };
+        beside(with_kept, simulated)
     }
 
-    /// A simulated drive is not to be passed by.
+    /// A simulated drive is not to be passed by, nor is what is in memory.
     fn file_read(&self, set: SetId, first: u64, blocks: u32) -> Option<FileRead> {
-        if self.simulated.is_some() { None } else { self.files.file_read(set, first, blocks) }
+        let is_all = self.simulated.is_none() && self.kept.is_none();
+        if is_all { self.files.file_read(set, first, blocks) } else { None }
     }
 
     fn write(
@@ -155,12 +182,18 @@ impl BlockDevice for Device {
             let zeros = vec![Block::ZERO; blocks.len()];
             drive.write(set, first, zeros, class, force)
         });
-        beside(self.files.write(set, first, blocks, class, force), simulated)
+        match &self.kept {
+            Some(kept) => beside(ready(kept.write(set, first, blocks)), simulated),
+            None => beside(self.files.write(set, first, blocks, class, force), simulated),
+        }
     }
 
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.flush(set));
-        beside(self.files.flush(set), simulated)
+        match &self.kept {
+            Some(kept) => beside(ready(kept.check(set)), simulated),
+            None => beside(self.files.flush(set), simulated),
+        }
     }
 
     fn discard(
@@ -170,7 +203,11 @@ impl BlockDevice for Device {
         blocks: u64,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.discard(set, first, blocks));
-        beside(self.files.discard(set, first, blocks), simulated)
+        match &self.kept {
+            // The files ignore discards as well.
+            Some(kept) => beside(ready(kept.check(set)), simulated),
+            None => beside(self.files.discard(set, first, blocks), simulated),
+        }
     }
 
     fn configure_plm(

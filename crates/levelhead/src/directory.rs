@@ -1,8 +1,11 @@
 //! The files of a store: `data`, and `LEVELHEAD`, which says in a few lines of text what it is.
 //!
 //! `LEVELHEAD` is written first when a store is made, to say that it is being made, and last, to say that it is whole; and never
-//! again. Where one of several directories says that it is whole, the pages of all of them are there; where
+//! again, but for the directories' names, if all of them are found elsewhere. Where one of several directories says that it is whole, the pages of all of them are there; where
 //! none does, there is no store yet, and none was lost. A `data` without it is somebody's, and not touched.
+//!
+//! A directory that does not exist is lost only if the others know it by that name, or whoever opens the store says so
+//! ([`Options::degraded`]): else it is a name mistyped, and the directory that was meant would lack what is written without it.
 
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,9 +25,9 @@ const DATA: &str = "data";
 const WRITE_BYTES: u32 = 64 << 10;
 /// What the text begins with.
 const MARK: &str = "# A Levelhead store.";
-/// No text is longer.
-const MOST_TEXT: u64 = 64 << 10;
-/// What the last line begins with; stores that were made before there was one go without.
+/// No text is longer: 64 names of the longest paths fit.
+const MOST_TEXT: u64 = 1 << 20;
+/// What the last line begins with.
 const CHECKSUM: &str = "# checksum ";
 
 /// What a directory says of itself.
@@ -46,6 +49,9 @@ pub(crate) struct Identity {
     /// Not all of the store is there yet, as far as this directory knows.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_being_made: bool,
+    /// Where each of several directories was, when all of them were there last. Drives have no room for it, and names that change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -78,6 +84,7 @@ impl Identity {
             capacity_bytes,
             inline_up_to: 0,
             is_being_made,
+            directories: Vec::new(),
         }
     }
 
@@ -116,7 +123,12 @@ impl Identity {
 
     /// Whether the two are of one store.
     fn is_of(&self, other: &Self) -> bool {
-        let shared = |it: &Self| Self { member: 0, is_being_made: false, ..it.clone() };
+        let shared = |it: &Self| Self {
+            member: 0,
+            is_being_made: false,
+            directories: Vec::new(),
+            ..it.clone()
+        };
         shared(self) == shared(other)
     }
 }
@@ -226,19 +238,20 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     };
     let damaged = |what: String| Error::Damaged { path: path.clone(), offset: None, what };
     let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
-    let (body, checksum) = match text.rfind(CHECKSUM) {
-        Some(at) => (&text[..at], Some(&text[at..])),
-        None => (&text[..], None),
+    let Some(at) = text.rfind(CHECKSUM) else {
+        return Err(damaged("it ends before its checksum, or is no store's".to_owned()));
     };
+    let (body, checksum) = text.split_at(at);
+    if checksum != checksum_of(body) {
+        return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
+    }
     let identity: Identity = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
     if identity.format != FORMAT {
         let found = identity.format;
-        return Err(damaged(format!(
-            "the store has format {found}, this program reads format {FORMAT}: use the one that made it"
+        return Err(Error::Invalid(format!(
+            "{}: the store has format {found}, this program reads format {FORMAT}: use the one that made it",
+            path.display()
         )));
-    }
-    if checksum.is_some_and(|line| line != checksum_of(body)) {
-        return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
     }
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
         && PAGE_BYTES.contains(&identity.page_bytes)
@@ -269,10 +282,10 @@ pub(crate) fn holds_one(directory: &Path) -> Error {
 
 /// What all directories say, which must be of one store. `None` if none of them is one's.
 ///
-/// Whoever made it may have ended before all of them said that it is whole; they say so when this has returned.
+/// Whoever made it may have ended before all of them said that it is whole: [`say_whole`].
 pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Error> {
     let mut first: Option<Identity> = None;
-    let mut missing = 0;
+    let mut missing = Vec::new();
     let said: Vec<_> =
         directories.iter().map(|directory| read(directory)).collect::<Result<_, _>>()?;
     let is_whole = |said: &Option<Identity>| said.as_ref().is_some_and(|said| !said.is_being_made);
@@ -281,7 +294,7 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     }
     for ((member, directory), said) in directories.iter().enumerate().zip(said) {
         let Some(identity) = said else {
-            missing += 1;
+            missing.push(directory.clone());
             // Another drive in the place of one that was lost: it will be written to.
             if drive::is_drive(directory) {
                 drive::check_is_blank(directory)?;
@@ -289,7 +302,7 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
             continue;
         };
         let path = identity_file(directory);
-        let wrong = |what: &str| Error::Damaged { path, offset: None, what: what.to_owned() };
+        let wrong = |what: &str| Error::Invalid(format!("{}: {what}", path.display()));
         if usize::from(identity.members) != directories.len() {
             let (members, given) = (identity.members, directories.len());
             return Err(wrong(&format!("the store is over {members} directories, not {given}")));
@@ -300,17 +313,92 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
         if first.as_ref().is_some_and(|first| !first.is_of(&identity)) {
             return Err(wrong("it is of another store than the first directory"));
         }
-        if identity.is_being_made {
-            write(directory, &Identity { is_being_made: false, ..identity.clone() })?;
-        }
         first.get_or_insert(Identity { member: 0, is_being_made: false, ..identity });
     }
     match first {
-        Some(_) if missing > 1 => Err(Error::Missing(format!(
-            "{missing} of {} directories are lost or empty; one may be",
-            directories.len()
+        Some(_) if missing.len() > 1 => Err(Error::Missing(format!(
+            "{} of {} directories are lost or empty, {}; one may be: bring back the others, or see whether these are their names",
+            missing.len(),
+            directories.len(),
+            names(&missing)
         ))),
         first => Ok(first),
+    }
+}
+
+/// Paths in words.
+pub(crate) fn names(paths: &[PathBuf]) -> String {
+    let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    match all.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// Has those say that the store is whole whose maker had ended before they did.
+pub(crate) fn say_whole(directories: &[PathBuf]) -> Result<(), Error> {
+    for directory in directories {
+        if let Some(said) = read(directory)?.filter(|said| said.is_being_made) {
+            write(directory, &Identity { is_being_made: false, ..said })?;
+        }
+    }
+    Ok(())
+}
+
+/// A directory that does not exist is one that was lost.
+///
+/// # Errors
+/// [`Error::Missing`]: the others know none by that name.
+pub(crate) fn check_names(directories: &[PathBuf]) -> Result<(), Error> {
+    for (member, directory) in directories.iter().enumerate() {
+        if directory.try_exists().unwrap_or(true) {
+            continue;
+        }
+        let said = directories.iter().filter_map(|other| read(other).ok().flatten());
+        let known: Vec<String> =
+            said.filter_map(|said| said.directories.get(member).cloned()).collect();
+        let is_it = |known: &String| whole_path(Path::new(known)) == whole_path(directory);
+        if !known.iter().any(is_it) {
+            let was = match known.first() {
+                Some(known) => format!(" The store's directory in its place was {known}."),
+                None => String::new(),
+            };
+            return Err(Error::Missing(format!(
+                "{} does not exist: is the name right?{was} If it is lost, the option `degraded` goes on without it",
+                directory.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The path from the root on, without links as far as it is there.
+fn whole_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let Some((part, real)) = there else { return path };
+    real.join(path.strip_prefix(part).unwrap_or(Path::new("")))
+}
+
+/// How directories are known from now on: their paths from the root on, with the links that lead there, which stay when a drive behind one goes.
+pub(crate) fn known_as(directories: &[PathBuf]) -> Vec<String> {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let text = |path: &PathBuf| absolute(path).to_string_lossy().into_owned();
+    if directories.len() == 1 { Vec::new() } else { directories.iter().map(text).collect() }
+}
+
+/// Notes where the directories are, of which none is lost. It serves to tell a lost one by its name later: where it cannot be written, the store is
+/// none the worse.
+pub(crate) fn note_names(directories: &[PathBuf], identity: &Identity) {
+    let now = known_as(directories);
+    if identity.directories.is_empty() || identity.directories == now {
+        return;
+    }
+    for directory in directories {
+        if let Ok(Some(said)) = read(directory) {
+            let _ = write(directory, &Identity { directories: now.clone(), ..said });
+        }
     }
 }
 
@@ -352,10 +440,18 @@ impl Store {
     /// Whether there is a store in these directories, or what was left of one.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if there is one, or parts of several, that cannot be opened so; [`Error::Missing`] if too many are lost.
+    /// [`Error::Damaged`] if there is one that cannot be opened so; [`Error::Invalid`] if there are parts of several, or in another order;
+    /// [`Error::Missing`] if too many are lost.
     pub fn is_in(directories: &[impl AsRef<Path>]) -> Result<bool, Error> {
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
         Ok(read_all(&paths)?.is_some())
+    }
+
+    /// Which of a store's directories are lost as things stand: they have not the files of one. Who only reads may open it with
+    /// [`Options::read_only`] then, so that it is no further behind when they are back.
+    pub fn lost_in(directories: &[impl AsRef<Path>]) -> Vec<PathBuf> {
+        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+        lost(&paths)
     }
 }
 
@@ -396,9 +492,12 @@ pub(crate) fn finish(directories: &[PathBuf]) -> Result<(), Error> {
 /// Says what a directory is, durably.
 fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     let (path, part) = (identity_file(directory), directory.join(".LEVELHEAD.part"));
-    let text = toml::to_string(identity).expect("numbers can be written");
+    let is_drive = drive::is_drive(directory);
+    let directories = if is_drive { Vec::new() } else { identity.directories.clone() };
+    let identity = Identity { directories, ..identity.clone() };
+    let text = toml::to_string(&identity).expect("numbers and text can be written");
     let body = format!("{MARK} Do not edit.\n{text}");
-    if drive::is_drive(directory) {
+    if is_drive {
         let written = drive::write(directory, &format!("{body}{}", checksum_of(&body)));
         return written.map_err(|error| system(&path, "written", &error));
     }

@@ -41,6 +41,7 @@
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   device ..... the files, and the simulated drive beside them      (device.rs)
+//!   kept ....... what is written to a store that is only read        (kept.rs)
 //!   drive ...... a drive in the place of a directory                (drive.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
 //!   parity ..... whether what others are rebuilt from agrees     (parity.rs)
@@ -59,6 +60,7 @@ mod directory;
 mod drive;
 mod error;
 mod inside;
+mod kept;
 mod options;
 mod parity;
 mod range;

@@ -86,6 +86,12 @@ pub enum Windows {
 pub struct Options {
     /// Whether a store is made where none is.
     pub create_if_missing: bool,
+    /// Whether nothing is written to the store's files. What opening it has to write is kept in memory, as much as a memtable or two, and puts are
+    /// refused. A directory that is lost stays as far behind as it was; a store on a disk that takes no writes can be read.
+    pub read_only: bool,
+    /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
+    /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
+    pub degraded: bool,
     /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
     pub capacity_bytes: u64,
@@ -136,6 +142,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             create_if_missing: true,
+            read_only: false,
+            degraded: false,
             capacity_bytes: 16 << 30,
             inline_up_to: 0,
             page_bytes: *PAGE_BYTES.start(),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use block::BlockDevice;
 use engine::Engine;
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
-use pages::LogSync;
+use pages::{LogSync, MediumError, OpenError};
 use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
 use volume::Volume;
@@ -34,6 +34,8 @@ pub(crate) struct Root {
     pub device: Device,
     /// Directories that were lost when it was opened.
     pub lost: Vec<PathBuf>,
+    /// Whether it was opened to be read only.
+    pub is_read_only: bool,
     /// As long as it does not say that it is whole.
     pub making: Option<Making>,
     /// Why it has no windows, though they were asked for; until somebody is told.
@@ -58,7 +60,7 @@ impl Root {
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
             Some(identity) => Box::pin(Self::reopen(handle, directories, options, identity)).await,
-            None if options.create_if_missing => {
+            None if options.create_if_missing && !options.read_only => {
                 Self::create(handle, directories, options, Is::Whole).await
             }
             None => {
@@ -111,6 +113,7 @@ impl Root {
         let identity = Identity {
             inline_up_to: options.inline_up_to,
             page_bytes: options.page_bytes,
+            directories: directory::known_as(&directories),
             ..Identity::new(id, directories.len() as u16, capacity)
         };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
@@ -140,7 +143,7 @@ impl Root {
                 None,
             )
         } else {
-            let volume = Volume::create(volume_setup(&handle, media, &identity));
+            let volume = Volume::create(volume_setup(&handle, media, &options, &identity));
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
@@ -160,11 +163,19 @@ impl Root {
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let lost = directory::lost(&directories);
+        if !options.degraded {
+            directory::check_names(&directories)?;
+        }
         directory::check_files(&directories)?;
-        let device = open_files(&handle, &files, false).await?;
+        let device = open_files(&handle, &files, options.read_only).await?;
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
-        let device = Device::new(&handle, device, profile.as_ref())?;
-        directory::adopt_drives(&directories, &identity)?;
+        let mut device = Device::new(&handle, device, profile.as_ref())?;
+        if options.read_only {
+            device = device.read_only();
+        } else {
+            directory::say_whole(&directories)?;
+            directory::adopt_drives(&directories, &identity)?;
+        }
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
         let mut media = ranges(&device, &identity, &place);
@@ -172,13 +183,21 @@ impl Root {
             let setup = setup(&handle, media.swap_remove(0), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain), None)
         } else {
-            let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
+            let volume =
+                Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
-        let engine =
-            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
+        let engine = engine.map_err(|error| match (&error, &volume) {
+            (OpenError::Medium(MediumError::Gone), Some(volume)) => {
+                too_many_away(volume, &directories)
+            }
+            _ => Error::of_opening(&error, &place, &device.troubles()),
+        })?;
+        if lost.is_empty() && !options.read_only {
+            directory::note_names(&directories, &identity);
+        }
         Ok(Self::of(engine, volume, device, place, lost, &options).await)
     }
 
@@ -192,9 +211,19 @@ impl Root {
     ) -> Self {
         let default_sync = options.durability.into();
         let (reading, no_windows) = (Rc::default(), Cell::default());
-        let making = None;
-        let root =
-            Self { engine, reading, place, default_sync, volume, device, lost, making, no_windows };
+        let (making, is_read_only) = (None, options.read_only);
+        let root = Self {
+            engine,
+            reading,
+            place,
+            default_sync,
+            volume,
+            device,
+            lost,
+            is_read_only,
+            making,
+            no_windows,
+        };
         root.start_windows(options).await;
         root
     }
@@ -210,6 +239,20 @@ impl Root {
         let of_files = self.device.troubles();
         of_files.iter().map(ToString::to_string).chain(self.no_windows.take()).collect()
     }
+}
+
+/// Of which directories a store lacks too much.
+fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
+    let each = |members: Vec<usize>, what: &'static str| {
+        members.into_iter().map(move |member| format!("{} {what}", directories[member].display()))
+    };
+    let away = each(volume.failed_members(), "is gone");
+    let behind = each(volume.members_behind(), "lacks what was written without it");
+    let all: Vec<String> = away.chain(behind).collect();
+    Error::Missing(format!(
+        "{}: bring back what is away and open the store with all of its directories; `levelhead repair` saves what the others have",
+        all.join(", ")
+    ))
 }
 
 fn file_options() -> FileOptions {
@@ -309,11 +352,14 @@ pub(crate) struct Outside {
     /// Whether callers may read values by themselves, as far as the device lets them: not past a volume, which knows in which
     /// windows its members are, and rebuilds what one of them does not have.
     pub reads_values: bool,
+    /// Whether it takes no writes.
+    pub is_read_only: bool,
 }
 
 impl Outside {
     pub(crate) fn of(root: &Root) -> Self {
         let reads_values = matches!(root.engine, AnyEngine::Plain(_));
-        Self { place: root.place.clone(), default_sync: root.default_sync, reads_values }
+        let (default_sync, is_read_only) = (root.default_sync, root.is_read_only);
+        Self { place: root.place.clone(), default_sync, reads_values, is_read_only }
     }
 }

@@ -186,7 +186,8 @@ async fn begin(
         let setup = setup(&handle, media.remove(0), &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Plain)
     } else {
-        let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
+        let volume =
+            Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
         let volume = volume.map_err(|error| Error::System(error.to_string()))?;
         let setup = setup(&handle, volume, &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)

@@ -49,6 +49,7 @@ pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec
 pub(crate) fn volume_setup<M>(
     handle: &Handle,
     members: Vec<M>,
+    options: &Options,
     identity: &Identity,
 ) -> volume::Setup<M> {
     let layout = Layout::Parity { chunk_pages: identity.pages_of_a_write() };
@@ -56,7 +57,10 @@ pub(crate) fn volume_setup<M>(
         handle: handle.clone(),
         cores: cores(handle),
         members,
-        options: volume::Options::new(layout, u64::from(identity.id)),
+        options: volume::Options {
+            fills: !options.read_only,
+            ..volume::Options::new(layout, u64::from(identity.id))
+        },
         planted: volume::Planted::default(),
     }
 }

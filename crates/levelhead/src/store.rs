@@ -259,6 +259,7 @@ impl Store {
     }
 
     fn write_all(&self, batch: &Batch, sync: LogSync) -> Result<(), Error> {
+        self.check_takes_writes()?;
         let written = self.call(|root| {
             let (engine, options) = (root.engine.clone(), batch.options(sync));
             let batch = batch.to_writes();
@@ -267,7 +268,16 @@ impl Store {
         written.map_err(|error| self.error(&error))
     }
 
+    /// Not if it was opened to be read only.
+    fn check_takes_writes(&self) -> Result<(), Error> {
+        if self.inner.outside.is_read_only {
+            return Err(Error::Invalid("the store was opened to be read only".to_owned()));
+        }
+        Ok(())
+    }
+
     fn write_one(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
+        self.check_takes_writes()?;
         let written = self.call(|root| {
             let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
             let value = value.map(Value::from_bytes);
@@ -334,6 +344,7 @@ impl Store {
     /// # Errors
     /// [`Error::Full`] if there is no room for what a compaction writes, and none to be had; [`Error::Damaged`] if the index is; [`Error::ReadOnly`].
     pub fn compact(&self) -> Result<(), Error> {
+        self.check_takes_writes()?;
         let compacted = self.call(|root| {
             let engine = root.engine.clone();
             async move { engine.compact().await }
@@ -402,8 +413,19 @@ impl Store {
         &self.inner.outside.place
     }
 
+    /// Where it takes no more writes, the file that the last trouble was with says why.
     pub(crate) fn error(&self, error: &EngineError) -> Error {
-        Error::of_engine(error, &self.inner.outside.place)
+        match Error::of_engine(error, &self.inner.outside.place) {
+            Error::ReadOnly(what) => {
+                let trouble = self.call(|root| {
+                    let last = root.device.last_trouble();
+                    async move { last }
+                });
+                let trouble = trouble.map_or(String::new(), |last| format!("{last}; "));
+                Error::ReadOnly(format!("{trouble}{what}"))
+            }
+            other => other,
+        }
     }
 }
 

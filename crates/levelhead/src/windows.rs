@@ -128,6 +128,9 @@ impl Root {
         let (Some(volume), Some(windows)) = (&self.volume, options.window_options()) else {
             return;
         };
+        if options.read_only {
+            return; // nothing is written that reads would wait for
+        }
         if options.windows == Windows::Plm
             && let Err(why) = self.device.look_for_windows().await
         {

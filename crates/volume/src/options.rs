@@ -12,6 +12,8 @@ pub struct Options {
     pub layout: Layout,
     /// Its identity: members of other volumes are told by it.
     pub id: u64,
+    /// Whether members that lack something are filled.
+    pub fills: bool,
     /// Bytes a second that a member is filled with in the background.
     pub refill_bytes_per_second: u64,
     /// Processor time for the exclusive or of a KiB with another.
@@ -30,6 +32,7 @@ impl Options {
         Self {
             layout,
             id,
+            fills: true,
             refill_bytes_per_second: 100_000_000,
             xor_ns_per_kib: 60.0,
             hedge_after: None,

@@ -29,7 +29,10 @@ enum End {
 impl<M: Medium> Inner<M> {
     /// Fills a member with what it lacks, unless that is under way.
     pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
-        if self.next_to_fill(member).is_none() || !self.set_filling(member, true) {
+        if !self.options.fills
+            || self.next_to_fill(member).is_none()
+            || !self.set_filling(member, true)
+        {
             return;
         }
         let inner = Rc::clone(self);

@@ -159,6 +159,15 @@ impl<M: Medium> Volume<M> {
         failed.map(|(index, _)| index).collect()
     }
 
+    /// Members that answer and lack something that was written, by their numbers.
+    pub fn members_behind(&self) -> Vec<usize> {
+        let extents = self.inner.extents.borrow();
+        let is_behind = |member: &usize| {
+            self.inner.condition(*member) != Condition::Gone && extents.rows_to_fill(*member) > 0
+        };
+        (0..self.inner.stripes.members()).filter(is_behind).collect()
+    }
+
     /// A fresh member takes the place of `member`, which need not have failed. It is filled in the
     /// background; extents that are opened from now on lie on it from their beginning.
     ///

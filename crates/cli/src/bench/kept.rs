@@ -87,7 +87,8 @@ pub(super) fn run(
     match drive {
         Drive::Fresh => bench::run(spec, observer, stop),
         Drive::Kept(file) => {
-            bench::run_on_kept(spec, observer, stop, open(file).map_err(BenchError::Kept)?)
+            let kept = open(file).map_err(BenchError::Kept)?;
+            bench::run_on_kept(spec, observer, stop, kept).map_err(|error| with_file(error, file))
         }
         Drive::Keep(file, origin) => keep(file, origin, spec, observer, stop),
     }
@@ -110,10 +111,19 @@ fn keep(
         output::say(&format!("kept the drive in {}, {}", file.display(), lab::bytes_text(bytes)));
         Ok(())
     };
-    let outcome = bench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole);
+    let outcome = bench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole)
+        .map_err(|error| with_file(error, file));
     // If it is still there, it was not kept.
     let _ = fs::remove_file(&part);
     outcome
+}
+
+/// What is wrong with a kept drive, with the file that it is in.
+fn with_file(error: BenchError, file: &Path) -> BenchError {
+    match error {
+        BenchError::Kept(words) => BenchError::Kept(format!("{}: {words}", file.display())),
+        other => other,
+    }
 }
 
 fn open(file: &Path) -> Result<KeptDrive<io::BufReader<File>>, String> {

@@ -14,7 +14,7 @@ use levelhead::{Error, Finding, Report, Salvaged, Store, Verified};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
-use super::place::{self, NewStore, Place};
+use super::place::{self, Does, NewStore, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
 
@@ -61,7 +61,8 @@ const CANNOT: u8 = 2;
 
 pub(crate) fn verify(arguments: &VerifyArguments) -> ExitCode {
     let work = Work::begin("verify");
-    let outcome = arguments.place.open().and_then(|store| Ok(store.verify(work.verified())?));
+    let outcome =
+        arguments.place.open(Does::Read).and_then(|store| Ok(store.verify(work.verified())?));
     end(&work, outcome, arguments.json, "")
 }
 
@@ -75,7 +76,8 @@ pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
             Error::Missing(_) if matches!(Store::is_in(directories), Ok(false)) => {
                 anyhow!("{} has no store, and nothing that is left of one", arguments.place)
             }
-            other => other.into(),
+            // Not with the advice to repair it.
+            other => anyhow!("{other}"),
         })
     });
     end(&work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
@@ -85,14 +87,14 @@ pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
     let work = Work::begin("backup");
     let options = arguments.place.options_of_new(&arguments.new);
     let outcome = check_target(&arguments.place, &arguments.to).and_then(|()| {
-        let store = arguments.place.open()?;
+        let store = arguments.place.open(Does::Read)?;
         let copied = store.checkpoint(&arguments.to, &options, work.progress());
         copied.map_err(damage_ends_it)
     });
     let outcome = match outcome {
         Err(error) if error.downcast_ref::<Refused>().is_some() => {
             work.bar.finish_and_clear();
-            output::say(&format!("{error:#}"));
+            output::say(&output::why(&error));
             return ExitCode::FAILURE;
         }
         other => other,
@@ -187,7 +189,7 @@ fn end(work: &Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) 
         Ok(report) if report.findings.is_empty() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
-            output::say(&format!("{error:#}"));
+            output::say(&output::why(&error));
             CANNOT.into()
         }
     }

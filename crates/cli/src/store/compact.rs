@@ -12,7 +12,7 @@ use lab::{bytes_text, count_text};
 use levelhead::{Inside, Store};
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::place::{Does, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
 
@@ -29,7 +29,7 @@ pub(crate) struct CompactArguments {
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn compact(arguments: &CompactArguments) -> anyhow::Result<ExitCode> {
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Write)?;
     let stopwatch = Stopwatch::start();
     let before = store.inside();
     compact_and_show(&store)?;

@@ -22,6 +22,8 @@ pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 /// A line, from 1, with its pair or what is wrong with it.
 pub(crate) struct Line {
     pub number: u64,
+    /// Where it ends: a value within quotes may have line ends in it.
+    pub last: u64,
     pub pair: Result<Pair, String>,
 }
 
@@ -128,7 +130,7 @@ impl<R: Read> Input<R> {
                         if shape.is_verbatim { field.to_vec() } else { escapes::unescape(field)? };
                     shape.encoding.decode(&field)
                 });
-                Ok(Some(Line { number: lines.number, pair }))
+                Ok(Some(Line { number: lines.number, last: lines.number, pair }))
             }
             Self::Csv { reader, seen, record, shape, columns } => {
                 if !reader.read_byte_record(record)? {
@@ -139,13 +141,15 @@ impl<R: Read> Input<R> {
                 let number = record
                     .position()
                     .map_or(0, |at| line_of(at, seen.has_crlf.get() == Some(true)));
+                let line_ends = |field: &[u8]| field.split(|byte| *byte == b'\n').count() - 1;
+                let last = number + record.iter().map(line_ends).sum::<usize>() as u64;
                 let pair = pair(&*record, *columns, |field| shape.encoding.decode(field));
-                Ok(Some(Line { number, pair }))
+                Ok(Some(Line { number, last, pair }))
             }
             Self::Jsonl { lines, shape, names } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let pair = object(line, names, shape.encoding);
-                Ok(Some(Line { number: lines.number, pair }))
+                Ok(Some(Line { number: lines.number, last: lines.number, pair }))
             }
         }
     }

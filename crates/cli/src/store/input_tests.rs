@@ -18,7 +18,7 @@ fn shape(format: Format) -> Shape {
 fn read(text: &str, shape: Shape) -> anyhow::Result<Vec<(u64, String)>> {
     let mut input = Input::new(text.as_bytes(), shape)?;
     let mut lines = Vec::new();
-    while let Some(Line { number, pair }) = input.next()? {
+    while let Some(Line { number, pair, .. }) = input.next()? {
         let words = pair.map_or_else(
             |what| format!("! {what}"),
             |(key, value)| {
@@ -28,6 +28,20 @@ fn read(text: &str, shape: Shape) -> anyhow::Result<Vec<(u64, String)>> {
         lines.push((number, words));
     }
     Ok(lines)
+}
+
+#[test]
+fn a_pair_ends_in_the_line_where_its_last_value_does() {
+    for text in ["key,value\na,1\nb,\"x\n\ny\"\nd,4", "key,value\na,1\nb,\"x\n\ny\"\nd,4\n"] {
+        for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let mut input = Input::new(text.as_bytes(), shape(Format::Csv)).unwrap();
+            let mut lines = Vec::new();
+            while let Some(line) = input.next().unwrap() {
+                lines.push((line.number, line.last));
+            }
+            assert_eq!(lines, [(2, 2), (3, 5), (6, 6)], "{text:?}");
+        }
+    }
 }
 
 fn name(name: &str) -> Column {

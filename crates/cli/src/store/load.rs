@@ -58,7 +58,8 @@ pub(crate) struct LoadArguments {
     /// where a disk is full, what may be lost is said
     #[arg(long, default_value = "interval")]
     durability: DurabilityArgument,
-    /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays
+    /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays. Keys have 1 to 255 bytes, values 2 MiB (2097152
+    /// bytes) at most; less in files of 4 GiB and less: 229376 bytes in those of 64 MiB
     file: PathBuf,
 }
 
@@ -170,11 +171,17 @@ impl Read for Counted {
     }
 }
 
+/// Whether a store takes a key. Else what is wrong with it.
+pub(super) fn check_key(key: &[u8]) -> Result<(), String> {
+    if (1..=LONGEST_KEY).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(format!("keys have 1 to {LONGEST_KEY} bytes, this one has {}", key.len()))
+}
+
 /// A pair, if a store takes it whose values have up to `longest` bytes. Else what is wrong with it.
 fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>, Vec<u8>), String> {
-    if !(1..=LONGEST_KEY).contains(&key.len()) {
-        return Err(format!("keys have 1 to {LONGEST_KEY} bytes, this one has {}", key.len()));
-    }
+    check_key(&key)?;
     if value.len() > longest {
         let has = value.len();
         return Err(format!("values of this store have {longest} bytes at most, this one {has}"));
@@ -186,7 +193,7 @@ fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>,
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Reached {
     pairs: u64,
-    /// Where the last of them stands.
+    /// Where the last of them ends.
     line: u64,
 }
 
@@ -215,7 +222,7 @@ struct Work<'a> {
     batch: Batch,
     /// Bytes of keys and values in it.
     batch_bytes: usize,
-    /// The line of the last pair in the batch.
+    /// The line where the last pair in the batch ends.
     batch_line: u64,
     /// What the store took.
     taken: Reached,
@@ -272,7 +279,7 @@ impl<'a> Work<'a> {
             let pair = line.pair.and_then(|pair| checked(pair, longest));
             match pair {
                 Ok((key, value)) => self
-                    .put(store, line.number, &key, &value)
+                    .put(store, line.last, &key, &value)
                     .with_context(|| self.place(line.number))?,
                 Err(what) => self.bad(line.number, &what)?,
             }

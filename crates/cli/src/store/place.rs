@@ -21,8 +21,20 @@ pub(crate) struct Place {
     /// with much of it is full early [default: a 128th of the files, 32MiB at most]
     #[arg(long, value_name = "BYTES", value_parser = values::bytes(1 << 20..=1 << 30))]
     memtable: Option<u64>,
+    /// Go on without a directory that does not exist, also if it is none of the store's by its name
+    #[arg(long)]
+    degraded: bool,
     #[command(flatten)]
     windows: WindowsArguments,
+}
+
+/// What a command does with a store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// It changes nothing.
+    Read,
+    /// It may.
+    Write,
 }
 
 /// How a store over several directories is kept readable while it writes.
@@ -110,12 +122,13 @@ pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Says which directories of a store are lost, which goes on without one of them.
-pub(crate) fn say_what_is_lost(store: &Store) {
+pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
+    let so = match does {
+        Does::Read => "what it had is rebuilt from the others, to which nothing is written",
+        Does::Write => "the store goes on without it, and bears no other loss",
+    };
     for directory in store.lost() {
-        let directory = directory.display();
-        output::say(&format!(
-            "{directory} is lost: the store goes on without it, and bears no other loss"
-        ));
+        output::say(&format!("{} is lost: {so}", directory.display()));
     }
 }
 
@@ -127,8 +140,8 @@ pub(crate) struct NewStore {
     capacity: u64,
     /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
     /// index then, and the index has them in it
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=8168))]
-    inline_up_to: u32,
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::bytes(0..=8168))]
+    inline_up_to: u64,
     /// Bytes of a page, if the store is made: 4KiB, 8KiB, 16KiB or 32KiB. A get reads a page; large ones are left less empty by values of some KiB
     #[arg(long, value_name = "BYTES", default_value = "4KiB", value_parser = values::bytes(4 << 10..=32 << 10))]
     page: u64,
@@ -136,10 +149,11 @@ pub(crate) struct NewStore {
 
 impl NewStore {
     fn added_to(&self, mut options: Options) -> Options {
-        (options.capacity_bytes, options.inline_up_to) = (self.capacity, self.inline_up_to);
+        options.capacity_bytes = self.capacity;
+        options.inline_up_to = u32::try_from(self.inline_up_to).expect("its range is below");
         options.page_bytes = u32::try_from(self.page).expect("its range is below");
         if self.inline_up_to > 0 {
-            options.expected_value_bytes = self.inline_up_to;
+            options.expected_value_bytes = options.inline_up_to;
         }
         options
     }
@@ -154,6 +168,7 @@ impl Place {
     fn options(&self) -> Options {
         self.windows.added_to(Options {
             create_if_missing: false,
+            degraded: self.degraded,
             memory_bytes: self.memory,
             memtable_bytes: self.memtable.unwrap_or(Options::default().memtable_bytes),
             ..Options::default()
@@ -169,11 +184,20 @@ impl Place {
     }
 
     /// The store, which has to be there.
-    pub(crate) fn open(&self) -> anyhow::Result<Store> {
+    pub(crate) fn open(&self, does: Does) -> anyhow::Result<Store> {
         check_directories(&self.store)?;
-        match Store::open_over(&self.store, &self.options()) {
+        // Who reads leaves a directory that is away, and may come back, no further behind than it is.
+        let read_only = does == Does::Read && !Store::lost_in(&self.store).is_empty();
+        match Store::open_over(&self.store, &Options { read_only, ..self.options() }) {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
-                if self.store.iter().any(|directory| directory.join("data").exists()) {
+                let has = |name: &str| self.store.iter().any(|place| place.join(name).exists());
+                if has("LEVELHEAD") {
+                    return Err(anyhow!(
+                        "{self} has no store that is whole, but one, or a copy, that was not finished: make it, or run `levelhead repair` or `backup`, again, \
+                         and it takes that one's place"
+                    ));
+                }
+                if has("data") {
                     return Err(anyhow!(
                         "{self} has no store that is whole: of one that lost its file LEVELHEAD `levelhead repair` saves what is there"
                     ));
@@ -182,7 +206,7 @@ impl Place {
             }
             opened => {
                 let store = opened.map_err(in_words)?;
-                say_what_is_lost(&store);
+                say_what_is_lost(&store, does);
                 say_if_refused(&store, self.windows.windows.into());
                 Ok(store)
             }
@@ -198,7 +222,7 @@ impl Place {
         if is_new {
             output::say(&format!("made a new store in {self}"));
         }
-        say_what_is_lost(&store);
+        say_what_is_lost(&store, Does::Write);
         say_if_refused(&store, self.windows.windows.into());
         Ok(store)
     }

@@ -11,7 +11,8 @@ use clap::Args;
 use levelhead::Store;
 
 use super::encoding::{Encoding, EncodingArguments};
-use super::place::{DurabilityArgument, NewStore, Place};
+use super::load::check_key;
+use super::place::{Does, DurabilityArgument, NewStore, Place};
 use crate::output;
 
 #[derive(Args)]
@@ -25,9 +26,9 @@ pub(crate) struct PutArguments {
     /// File that holds the value, byte for byte; `-` is standard input
     #[arg(long, value_name = "FILE")]
     value_file: Option<PathBuf>,
-    /// The key
+    /// The key, of 1 to 255 bytes
     key: OsString,
-    /// Its value
+    /// Its value, of 2 MiB (2097152 bytes) at most; less in files of 4 GiB and less: 229376 bytes in those of 64 MiB
     #[arg(required_unless_present = "value_file", conflicts_with = "value_file")]
     value: Option<OsString>,
 }
@@ -82,6 +83,8 @@ pub(crate) fn put(arguments: &PutArguments) -> anyhow::Result<ExitCode> {
         (None, Some(value)) => bytes(encoding, value)?,
         (None, None) => unreachable!("one of them is required"),
     };
+    // No store is made for a key that it would refuse.
+    check_key(&key).map_err(|what| anyhow!(what))?;
     let store = arguments.place.open_or_make(&arguments.new)?;
     say_if_served(&store, "clients do not see this pair")?;
     // It is the only write of this process: it is durable when the command ends.
@@ -114,7 +117,7 @@ pub(crate) fn get(arguments: &GetArguments) -> ExitCode {
 /// Says why a command could not be carried out, with the exit code of that.
 pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
-        output::say(&format!("{error:#}"));
+        output::say(&output::why(&error));
         ExitCode::from(TROUBLE)
     })
 }
@@ -123,7 +126,7 @@ pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
 fn show(arguments: &GetArguments) -> anyhow::Result<bool> {
     let encoding = arguments.encoding.encoding();
     let key = bytes(encoding, &arguments.key)?;
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Read)?;
     let Some(value) = store.get(&key)? else {
         say_if_served(&store, "what clients put under this key is not found so")?;
         return Ok(false);
@@ -142,7 +145,7 @@ pub(crate) fn delete(arguments: &DeleteArguments) -> anyhow::Result<ExitCode> {
     let keys: anyhow::Result<Vec<_>> =
         arguments.keys.iter().map(|key| bytes(encoding, key)).collect();
     let keys = keys?;
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Write)?;
     say_if_served(&store, "what clients put under these keys stays")?;
     for key in keys {
         store.delete_with(&key, DurabilityArgument::None.into())?;

@@ -17,7 +17,7 @@ use super::Format;
 use super::encoding::{Encoding, EncodingArguments};
 use super::load::format_by_name;
 use super::output::{PairWriter, unless_nobody_reads};
-use super::place::Place;
+use super::place::{Does, Place};
 use crate::{files, output, values};
 
 #[derive(Args)]
@@ -189,7 +189,7 @@ fn print(
 
 pub(crate) fn scan(arguments: &ScanArguments) -> anyhow::Result<ExitCode> {
     let span = Span::of(arguments)?;
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Read)?;
     let ScanArguments { format, keys_only, encoding, .. } = arguments;
     let limit = arguments.limit.unwrap_or(u64::MAX);
     print(&store, &span, limit, *format, encoding.encoding(), !keys_only)?;
@@ -197,7 +197,7 @@ pub(crate) fn scan(arguments: &ScanArguments) -> anyhow::Result<ExitCode> {
 }
 
 pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Read)?;
     let by_name = arguments.out.as_deref().and_then(format_by_name);
     let format = arguments.format.or(by_name).unwrap_or(Format::Jsonl);
     let encoding = arguments.encoding.encoding();
@@ -212,7 +212,8 @@ pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
         })?),
     };
     if let Some(count) = count {
-        output::say(&format!("dumped {} pairs", count_text(count)));
+        let plural = if count == 1 { "" } else { "s" };
+        output::say(&format!("dumped {} pair{plural}", count_text(count)));
     }
     Ok(ExitCode::SUCCESS)
 }

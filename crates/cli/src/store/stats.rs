@@ -11,7 +11,7 @@ use lab::{bytes_text, count_text};
 use levelhead::{Inside, Store, WindowStatistics};
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::place::{Does, Place};
 use crate::output;
 
 #[derive(Args)]
@@ -42,7 +42,7 @@ struct Directory {
 }
 
 pub(crate) fn stats(arguments: &StatsArguments) -> anyhow::Result<ExitCode> {
-    let store = arguments.place.open()?;
+    let store = arguments.place.open(Does::Read)?;
     let pairs = if arguments.count { Some(count(&store)?) } else { None };
     let directories = arguments
         .place

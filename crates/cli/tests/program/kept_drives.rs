@@ -88,7 +88,7 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
     ] {
         fs::write(&file, damaged).expect("the directory takes files");
         let said = other(&VALUES);
-        assert!(said.contains(words), "{said}");
+        assert!(said.contains(words) && said.contains(path), "{said}");
     }
     fs::remove_file(&file).expect("it is there");
 }

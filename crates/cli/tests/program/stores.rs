@@ -100,6 +100,21 @@ fn what_is_put_is_got_until_it_is_deleted() {
 }
 
 #[test]
+fn a_key_that_no_store_takes_makes_none() {
+    let stand = Stand::new("keys");
+    for key in ["", &"k".repeat(256)] {
+        let refused = stand.run("put", &[key, "1"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("keys have 1 to 255 bytes"), "{}", stderr(&refused));
+        assert!(!stand.store().exists());
+    }
+    stand.well("put", &["--page", "8KiB", "--inline-up-to", "1KiB", &"k".repeat(255), "1"]);
+    let dumped =
+        stand.run("dump", &["--out", stand.directory.join("d.tsv").to_str().expect("text")]);
+    assert_eq!(stderr(&dumped), "levelhead: dumped 1 pair\n");
+}
+
+#[test]
 fn binary_keys_and_values_have_ways_in_and_out() {
     let stand = Stand::new("binary");
     stand.well("put", &["--hex", "0x00ff", "DEADbeef"]);
@@ -409,11 +424,25 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
         assert!(output.status.success(), "{command}: {}", stderr(&output));
         assert!(stderr(&output).contains("two is lost: "), "{command}: {}", stderr(&output));
     }
+    // A name mistyped is no loss, to whoever reads or writes.
+    let mistyped = stand.directory.join("tow");
+    let mistyped = mistyped.to_str().expect("the path is text");
+    let three = places[2].to_str().expect("the path is text");
+    for (command, arguments) in [("put", &["a", "1"][..]), ("get", &["a"])] {
+        let stores = ["--store", mistyped, "--store", three];
+        let refused = run(&places[0], command, &[&stores[..], arguments].concat(), b"");
+        assert_eq!(refused.status.code(), Some(2), "{command}");
+        assert!(stderr(&refused).contains("tow does not exist: is the"), "{}", stderr(&refused));
+        let told = [&stores[..], &["--degraded"], arguments].concat();
+        let told = run(&places[0], command, &told, b"");
+        assert!(told.status.success(), "{}", stderr(&told));
+    }
     let stats = over("stats", &[]);
     assert!(String::from_utf8_lossy(&stats.stdout).contains("two: lost"), "{}", stderr(&stats));
     fs::remove_dir_all(&places[0]).expect("it is ours");
     let lost = over("put", &["b", "2"]);
     assert!(stderr(&lost).contains("2 of 3 directories are lost or empty"), "{}", stderr(&lost));
+    assert!(stderr(&lost).contains("one and "), "{}", stderr(&lost));
 }
 
 #[test]
@@ -493,6 +522,9 @@ fn a_store_is_verified_backed_up_and_repaired() {
     assert!(table.contains("data, at byte ") && table.contains("between k"), "{table}");
     let refused = run(&copy, "backup", &["--to", &format!("{to}-2")], b"");
     assert_eq!(refused.status.code(), Some(1), "a backup has all pairs: {}", stderr(&refused));
+    // Nor is it a store that lost a file.
+    let unfinished = run(Path::new(&format!("{to}-2")), "get", &["k0000"], b"");
+    assert!(stderr(&unfinished).contains("that was not finished"), "{}", stderr(&unfinished));
     let saved = stand.directory.join("saved");
     let out = saved.to_str().expect("the path is text");
     let repaired = run(&copy, "repair", &["--out", out, "--json"], b"");
@@ -505,6 +537,16 @@ fn a_store_is_verified_backed_up_and_repaired() {
     assert_eq!(run(&saved, "verify", &NONE, b"").status.code(), Some(0));
 
     fs::write(copy.join("LEVELHEAD"), "nonsense").expect("it is ours");
+    for (command, arguments) in [
+        ("get", &["k0000"][..]),
+        ("put", &["a", "1"]),
+        ("verify", &[]),
+        ("stats", &[]),
+        ("dump", &[]),
+    ] {
+        let refused = run(&copy, command, arguments, b"");
+        assert!(stderr(&refused).contains("`levelhead repair` saves"), "{}", stderr(&refused));
+    }
     let out = stand.directory.join("saved-2");
     let paths = [&["--out", out.to_str().expect("the path is text")], &small[..]].concat();
     let by_page = run(&copy, "repair", &paths, b"");

@@ -50,9 +50,13 @@ fn a_directory_s_own_words_are_checked() {
     filled(scratch.path());
     let path = scratch.path().join("LEVELHEAD");
     let text = std::fs::read_to_string(&path).expect("it is there");
-    let format = text.replace("format = 1", "format = 9");
     let page = text.replace("page_bytes = 4096", "page_bytes = 4095");
-    for (text, word) in [(format, "format 9"), (page, "checksum"), ("none".into(), "LEVELHEAD")] {
+    let (body, _) = text.split_at(text.rfind("# checksum").expect("it is the last line"));
+    for (text, word) in [
+        (page.as_str(), "its checksum is another"),
+        (body, "ends before its checksum"),
+        ("none", "LEVELHEAD"),
+    ] {
         std::fs::write(&path, text).expect("it can be written");
         match Store::open(scratch.path(), &small()) {
             Err(error @ Error::Damaged { .. }) => {
@@ -60,6 +64,13 @@ fn a_directory_s_own_words_are_checked() {
             }
             other => panic!("{:?}", other.map(drop)),
         }
+    }
+    let later = body.replace("format = 1", "format = 9");
+    let sealed = format!("{later}# checksum {:08x}\n", crc32c::crc32c(later.as_bytes()));
+    std::fs::write(&path, sealed).expect("it can be written");
+    match Store::open(scratch.path(), &small()) {
+        Err(Error::Invalid(words)) => assert!(words.contains("format 9"), "{words}"),
+        other => panic!("{:?}", other.map(drop)),
     }
 }
 

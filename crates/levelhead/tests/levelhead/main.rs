@@ -1,5 +1,6 @@
 //! The store as people embed it, on real files.
 
+mod away;
 mod batches;
 mod care;
 mod compact;

@@ -53,7 +53,8 @@ impl Trouble {
 }
 
 fn options() -> Options {
-    Options { durability: Durability::Group, ..small() }
+    // Drives that are taken out have other paths than they had.
+    Options { durability: Durability::Group, degraded: true, ..small() }
 }
 
 fn open(directories: &[PathBuf]) -> Result<Store, Error> {
@@ -217,6 +218,22 @@ fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     assert!(matches!(error, Error::Full(_)), "{error:?}");
     assert!(words.contains(&fs.path().display().to_string()), "{words}");
     check_saved(repair(&[fs.path()], scratch.path().join("saved"), &small(), |_| ()), &map);
+}
+
+/// A copy to a disk without room for it, and a put there, say which file it was.
+#[test]
+fn what_a_full_disk_ends_is_told_with_its_file() {
+    let Some(fs) = faulty(1) else { return };
+    let (scratch, mut map) = (Scratch::new(), Map::new());
+    let store = Store::open(scratch.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(put_some(&store, &mut map, 0, 4_000).is_none());
+    let (copy, other) = (fs.path().join("copy"), fs.path().join("other"));
+    let second = Store::open(&other, &options()).unwrap_or_else(|error| panic!("{error}"));
+    fs.set_faults(Faults { room: Some(0), ..Faults::default() });
+    let error = put_some(&second, &mut Map::new(), 0, 40_000).expect("there is no room");
+    assert!(error.to_string().contains(&other.join("data").display().to_string()), "{error}");
+    let error = store.checkpoint(&copy, &small(), |_| ()).expect_err("there is no room");
+    assert!(error.to_string().contains(&copy.display().to_string()), "{error}");
 }
 
 /// A directory that is mounted a second time, to be read only.
