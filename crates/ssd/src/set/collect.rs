@@ -319,9 +319,12 @@ impl Set {
         // A program of each die: without that, clients and collecting would take turns.
         let ahead = i64::from(self.flash.geometry().dies() * self.layout.slots_per_unit);
         let may_go = || {
-            let is_wanted = self.jobs.wants_room.get() || !self.jobs.reclaims.borrow().is_empty();
-            let is_paced = self.jobs.is_collecting.get() && !is_wanted;
             let table = self.table.borrow();
+            // Clients may wait for mapping pages, and these for superblocks of theirs to be collected.
+            let is_over = table.mapping_that_stay() > self.mapping_superblocks;
+            let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
+            let is_wanted = self.jobs.wants_room.get() || is_other_due;
+            let is_paced = self.jobs.is_collecting.get() && !is_wanted;
             !is_paced || self.jobs.credit.get() <= ahead || table.free() <= self.kept(&table)
         };
         self.space_changed.wait_until(may_go).await;

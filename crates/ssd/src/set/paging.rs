@@ -9,7 +9,7 @@
 //! No erase and no copy waits for a mapping page to be written, or collection could wait for room that only itself can
 //! make. Clients wait instead: what they wrote stays in the buffer while too many mapping pages wait for a program.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -27,10 +27,10 @@ pub(super) struct Paging {
     blocks_per_page: u32,
     cache: RefCell<MapCache>,
     arrived: Notify,
-    /// Pages have left memory, or what was moved is due.
-    wanted: Notify,
-    /// A program has taken some.
-    taken: Notify,
+    /// Pages have come, left, been taken by a program or marked.
+    changed: Notify,
+    /// A collection is put off because the mapping is behind.
+    puts_off: Cell<bool>,
 }
 
 impl Paging {
@@ -39,8 +39,8 @@ impl Paging {
             blocks_per_page,
             cache: RefCell::new(MapCache::new(capacity)),
             arrived: Notify::default(),
-            wanted: Notify::default(),
-            taken: Notify::default(),
+            changed: Notify::default(),
+            puts_off: Cell::new(false),
         }
     }
 }
@@ -75,8 +75,7 @@ impl Set {
             }
         }
         // Some may have been about to leave.
-        paging.taken.notify_all();
-        self.flusher.wake();
+        self.pages_changed(paging);
         for (page, read) in reads {
             if let Some(read) = read {
                 // What it says is known; that it may be lost is left out.
@@ -84,7 +83,7 @@ impl Set {
             }
             paging.cache.borrow_mut().arrived(page);
             paging.arrived.notify_all();
-            paging.wanted.notify_all();
+            self.pages_changed(paging);
         }
         for page in coming {
             paging.arrived.wait_until(|| !paging.cache.borrow().is_coming(page)).await;
@@ -115,7 +114,7 @@ impl Set {
     pub(super) fn place_changed(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
             paging.cache.borrow_mut().change(lpn.0 / paging.blocks_per_page);
-            paging.wanted.notify_all();
+            self.pages_changed(paging);
         }
     }
 
@@ -123,7 +122,7 @@ impl Set {
     pub(super) fn place_moved(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
             paging.cache.borrow_mut().change_or_owe(lpn.0 / paging.blocks_per_page);
-            paging.wanted.notify_all();
+            self.pages_changed(paging);
         }
     }
 
@@ -131,13 +130,21 @@ impl Set {
     pub(super) fn moves_are_due(&self) {
         if let Some(paging) = &self.paging {
             paging.cache.borrow_mut().make_due();
-            paging.wanted.notify_all();
+            self.pages_changed(paging);
         }
     }
 
-    /// Whether the mapping is far behind what was moved.
+    /// Tells who waits for pages, for fewer that wait for a program, or for more.
+    fn pages_changed(&self, paging: &Paging) {
+        paging.changed.notify_all();
+        self.flusher.wake();
+    }
+
+    /// Whether the mapping is far behind what was moved. Who asks is woken when it is not any more.
     pub(super) fn owes_much(&self) -> bool {
-        self.paging.as_ref().is_some_and(|paging| paging.cache.borrow().owes_much())
+        let Some(paging) = &self.paging else { return false };
+        paging.puts_off.set(paging.cache.borrow().owes_much());
+        paging.puts_off.get()
     }
 
     /// Whether a block is a mapping page.
@@ -168,7 +175,7 @@ impl Set {
         let paging = self.paging.as_ref().expect("only a paged mapping is written");
         let unit = self.layout.slots_per_unit as usize;
         loop {
-            paging.wanted.wait_until(|| paging.cache.borrow().ready() >= unit).await;
+            paging.changed.wait_until(|| paging.cache.borrow().ready() >= unit).await;
             self.open_superblock(Stream::Mapping).await;
             let bound = self.streams.bounds[Stream::Mapping as usize].acquire(1).await;
             let inside = self.gates.flush.enter().await;
@@ -193,8 +200,7 @@ impl Set {
     fn take_mapping_pages(&self, paging: &Paging, most: usize) -> Vec<Versioned> {
         let pages = paging.cache.borrow_mut().take_leaving(most);
         self.count(|stats| stats.mapping_writes += pages.len() as u64);
-        paging.taken.notify_all();
-        self.flusher.wake();
+        self.pages_changed(paging);
         let version = |page: &u32| Versioned {
             lpn: Lpn(self.blocks + page),
             sequence: self.next_sequence(),
@@ -208,17 +214,16 @@ impl Set {
         let paging = self.paging.as_ref().expect("only a paged mapping lags behind");
         let at_once = 2 * self.flash.geometry().dies() as usize;
         loop {
-            let owed_much = self.owes_much();
             let pages = paging.cache.borrow_mut().due(at_once);
-            if owed_much && !self.owes_much() {
+            if paging.puts_off.get() && !self.owes_much() {
                 self.jobs.wake();
             }
             if pages.is_empty() {
-                paging.wanted.notified().await;
+                paging.changed.notified().await;
                 continue;
             }
             let has_room = || paging.cache.borrow().leaving() < self.most_leaving();
-            paging.taken.wait_until(has_room).await;
+            paging.changed.wait_until(has_room).await;
             let inside = self.enter_jobs_gate().await;
             self.have_pages(paging, pages, IoClass::GcRead, Lane::Shared).await;
             drop(inside);
@@ -229,7 +234,7 @@ impl Set {
     pub(super) fn mapping_page_landed(&self, lpn: Lpn) {
         if let Some(paging) = &self.paging {
             paging.cache.borrow_mut().landed(lpn.0 - self.blocks);
-            paging.wanted.notify_all();
+            self.pages_changed(paging);
         }
     }
 }

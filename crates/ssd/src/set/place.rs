@@ -91,6 +91,9 @@ impl Set {
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
                 self.jobs.wake();
+                if stream == Stream::Mapping {
+                    self.pace_may_change();
+                }
                 self.streams.is_starved.set(false);
                 return;
             }
