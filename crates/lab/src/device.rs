@@ -48,8 +48,10 @@ mod source;
 pub mod table;
 mod timeline;
 mod versions;
+mod watch;
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use block::BlockDevice;
 use runtime::{Handle, Runtime};
@@ -118,7 +120,7 @@ pub fn run(spec: &DeviceSpec, progress: impl FnMut(f64) + 'static) -> Result<Job
 }
 
 /// The same, but once `stop` is asked for no other operation begins, and the report is of what there
-/// was until then.
+/// was until then. Operations that a drive does not end soon are left out of it.
 ///
 /// # Errors
 /// As [`run`].
@@ -137,7 +139,9 @@ pub fn run_until(
     let handle = rt.handle();
     let ssd = Ssd::new(&handle, &spec.profile, spec.job.precondition());
     let plan = plan::plan(&job, &ssd.sets())?;
-    Ok(rt.block_on(on_drive(handle, ssd, plan, stop.clone(), Box::new(progress))))
+    let watch = Rc::new(watch::Watch::new(stop.clone()));
+    let job = on_drive(handle, ssd, plan, (stop.clone(), Rc::clone(&watch)), Box::new(progress));
+    Ok(rt.block_on_watched(job, &|| watch.look()))
 }
 
 /// A job whose traces were looked at.
@@ -155,7 +159,7 @@ async fn on_drive(
     handle: Handle,
     ssd: Ssd,
     plan: plan::Plan,
-    stop: Stop,
+    (stop, watch): (Stop, Rc<watch::Watch>),
     progress: Box<dyn FnMut(f64)>,
 ) -> JobReport {
     let reports = |ssd: &Ssd| {
@@ -163,7 +167,9 @@ async fn on_drive(
         sets.map(|id| (id, ssd.report(id).expect("the drive has it"))).collect::<Vec<_>>()
     };
     let before = reports(&ssd);
-    let ran = run::run(&handle, ssd.clone(), Ssd::submission_queue, plan, stop, progress).await;
+    let ran =
+        run::watched(&handle, ssd.clone(), Ssd::submission_queue, plan, (stop, watch), progress);
+    let ran = ran.await;
     let sets = before.into_iter().zip(reports(&ssd));
     JobReport {
         started: ran.started,

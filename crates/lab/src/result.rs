@@ -306,11 +306,12 @@ pub struct Memory {
     pub filters: u64,
     /// Caches.
     pub caches: u64,
-    /// Sum of the above: what the budget bounds.
+    /// Sum of the above: what the budget bounds, but for a flush that goes beyond it.
     pub index: u64,
-    /// The budget.
+    /// The budget. Levels are sized to it, and puts wait while the index takes more.
     pub index_budget: u64,
-    /// Most of the index at any time.
+    /// Most of the index at any time. A flush brings the entries of a whole memtable into it at once, and may go beyond the
+    /// budget by what those take, until compactions have moved that to flash.
     pub index_peak: u64,
     /// Memtables, outside the budget.
     pub memtables: u64,

@@ -171,6 +171,27 @@ impl Runtime {
         join.take().expect("the task has finished and nobody else took its result")
     }
 
+    /// The same, and calls `watch` after every instant, which may wake tasks.
+    ///
+    /// # Panics
+    /// As [`Self::block_on`].
+    pub fn block_on_watched<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+        watch: &dyn Fn(),
+    ) -> T {
+        let join = self.handle.spawn("main", future);
+        let ended = self.run_while(&|| {
+            let goes_on = !join.is_finished();
+            if goes_on {
+                watch();
+            }
+            goes_on
+        });
+        assert!(ended, "nothing can happen any more, but these tasks wait: {:?}", self.waiting());
+        join.take().expect("the task has finished and nobody else took its result")
+    }
+
     /// Runs until `is_reached` holds, checked after every instant. False if nothing is left to
     /// happen before that.
     pub fn run_until_true(&self, is_reached: impl Fn() -> bool) -> bool {

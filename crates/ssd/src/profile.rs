@@ -84,11 +84,20 @@ pub struct Dram {
 }
 
 /// A mapping that is on flash, in pages of 1,024 blocks, and of which memory holds what was used last.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagedMapping {
-    /// Memory for mapping pages, in bytes.
+    /// Memory for mapping pages, in bytes: from one page (4,096 bytes) of each set on.
     pub cached_bytes: u64,
+    /// Blocks whose places are in one of them, if not 1,024: small drives of trials have many pages with fewer.
+    #[serde(skip)]
+    pub blocks_per_page: Option<u32>,
+}
+
+impl PagedMapping {
+    pub(crate) fn blocks_per_page(&self) -> u32 {
+        self.blocks_per_page.unwrap_or(BLOCKS_PER_PAGE)
+    }
 }
 
 /// The write buffer and how it is emptied.
@@ -199,8 +208,17 @@ impl SsdProfile {
 
     /// Mapping pages of each set that are blocks on flash like others: none if the mapping is in memory.
     pub(crate) fn mapping_pages_on_flash(&self) -> u64 {
-        let pages = self.blocks_per_set().div_ceil(u64::from(BLOCKS_PER_PAGE));
-        self.mapping.as_ref().map_or(0, |_| pages)
+        let pages = |paged: &PagedMapping| {
+            self.blocks_per_set().div_ceil(u64::from(paged.blocks_per_page()))
+        };
+        self.mapping.as_ref().map_or(0, pages)
+    }
+
+    /// Bytes of memory that the whole mapping takes.
+    pub(crate) fn whole_mapping_bytes(&self) -> u64 {
+        let of_trials = self.mapping.as_ref().and_then(|paged| paged.blocks_per_page);
+        let bytes_each = of_trials.map_or(4, |blocks| BLOCK_BYTES / blocks);
+        self.user_bytes / u64::from(BLOCK_BYTES) * u64::from(bytes_each)
     }
 
     /// Mapping pages of each set that memory holds, if it does not hold all.
@@ -287,8 +305,9 @@ impl Entry for SsdProfile {
         }
         if self.mapping.is_some() && self.background.pacing.is_some() {
             problems.push(
-                "background.pacing does not reckon with the pages of a mapping on flash: leave it or \
-                 [mapping] out"
+                "background.pacing does not reckon with the pages of a mapping on flash: leave [mapping] \
+                 or the section [background.pacing] out (`levelhead show` prints a built-in drive; delete \
+                 the section in that file, --set cannot)"
                     .to_owned(),
             );
         }

@@ -78,6 +78,8 @@ pub(crate) struct Set {
     mapping: RefCell<Mapping>,
     /// What of the mapping is in memory, if not all of it is.
     paging: Option<Paging>,
+    /// Superblocks that mapping pages may have to themselves; none if there are none on flash.
+    mapping_superblocks: u32,
     table: RefCell<Table>,
     prefill: Option<Rc<Prefill>>,
     buffer: RefCell<Buffer>,
@@ -210,7 +212,12 @@ impl Set {
             path: path(),
             path_apart: profile.undisturbed_clients.then(path),
             mapping: RefCell::new(Mapping::new(blocks + mapping_pages, prefill.clone())),
-            paging: profile.cached_mapping_pages().map(Paging::new),
+            paging: profile
+                .mapping
+                .as_ref()
+                .zip(profile.cached_mapping_pages())
+                .map(|(mapping, capacity)| Paging::new(capacity, mapping.blocks_per_page())),
+            mapping_superblocks: profile.mapping_superblocks(&layout),
             table: RefCell::new(Table::new(&layout, 2 * per_half, prefill.as_ref())),
             prefill,
             buffer: RefCell::default(),
@@ -258,6 +265,10 @@ impl Set {
         self.is_up.set(true);
         self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
         self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
+        if self.paging.is_some() {
+            self.handle.spawn("mapping pages", Rc::clone(self).write_mapping_pages());
+            self.handle.spawn("moved blocks", Rc::clone(self).settle_moves());
+        }
     }
 
     /// The set is lost. What is under way in it comes to an end, and nobody hears of it.
@@ -388,9 +399,10 @@ impl Parts {
             Precondition::Random(part) => {
                 // Two are open, and garbage collection keeps some free.
                 let percent = self.profile.background.start_free_percent;
-                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + jobs::RESERVE;
+                let kept = jobs::RESERVE + self.profile.mapping_superblocks(&layout);
+                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + kept;
                 let least = (f64::from(share(part)) / f64::from(layout.data_slots())) as u32 + 1;
-                let count = all.saturating_sub(free).max(least).min(all - jobs::RESERVE);
+                let count = all.saturating_sub(free).max(least).min(all - kept);
                 let mapped = share(part);
                 (mapped > 0).then(|| Prefill::random(&layout, first, count, mapped, seed))
             }

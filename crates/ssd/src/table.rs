@@ -41,6 +41,8 @@ struct Superblock {
     /// Some of its versions stand elsewhere as well, or may have since before a power cut. Copies have the sequence
     /// of their originals, so that the next recovery may take either.
     has_originals: bool,
+    /// Opened for mapping pages.
+    is_mapping: bool,
 }
 
 /// All superblocks of a set that data may be in.
@@ -49,6 +51,8 @@ pub(crate) struct Table {
     first: u32,
     superblocks: Vec<Superblock>,
     free: u32,
+    /// Superblocks that were opened for mapping pages and are not free again.
+    mapping: u32,
 }
 
 impl Table {
@@ -64,11 +68,12 @@ impl Table {
                 programs: 0,
                 erases: 0,
                 has_originals: false,
+                is_mapping: false,
             }
         };
         let superblocks: Vec<_> = (first..layout.superblocks.count()).map(new).collect();
         let free = superblocks.iter().filter(|sb| sb.state == State::Free).count() as u32;
-        Self { layout: layout.clone(), first, superblocks, free }
+        Self { layout: layout.clone(), first, superblocks, free, mapping: 0 }
     }
 
     fn of(&self, superblock: u32) -> &Superblock {
@@ -105,6 +110,26 @@ impl Table {
     /// Whether the superblock has not been written since the drive was prefilled.
     pub(crate) fn is_prefilled(&self, superblock: u32) -> bool {
         matches!(self.of(superblock).valid, Valid::AsPrefilled)
+    }
+
+    /// Superblocks of mapping pages, those on their way out included.
+    pub(crate) fn mapping(&self) -> u32 {
+        self.mapping
+    }
+
+    /// The same without these.
+    pub(crate) fn mapping_that_stay(&self) -> u32 {
+        if self.mapping == 0 {
+            return 0;
+        }
+        let leaving = |sb: &&Superblock| sb.is_mapping && sb.state == State::Leaving;
+        self.mapping - self.superblocks.iter().filter(leaving).count() as u32
+    }
+
+    /// Notes that a superblock which was just opened is for mapping pages.
+    pub(crate) fn is_for_mapping(&mut self, superblock: u32) {
+        self.of_mut(superblock).is_mapping = true;
+        self.mapping += 1;
     }
 
     /// Takes the free superblock with the least wear.
@@ -178,6 +203,8 @@ impl Table {
         this.state = State::Free;
         this.erases += 1;
         this.valid = Valid::Bitmap(Box::default());
+        let was_mapping = std::mem::replace(&mut this.is_mapping, false);
+        self.mapping -= u32::from(was_mapping);
         self.free += 1;
     }
 
@@ -273,9 +300,10 @@ impl Table {
         this.programs == 0
     }
 
-    /// The full superblock with the fewest newest versions.
-    pub(crate) fn greediest(&self) -> Option<u32> {
-        let full = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Full);
+    /// The full superblock with the fewest newest versions, of those for mapping pages or of the others.
+    pub(crate) fn greediest(&self, is_mapping: bool) -> Option<u32> {
+        let is_one = |sb: &Superblock| sb.state == State::Full && sb.is_mapping == is_mapping;
+        let full = self.superblocks.iter().enumerate().filter(|(_, sb)| is_one(sb));
         let (index, _) = full.min_by_key(|(index, sb)| (sb.valid_slots, *index))?;
         Some(index as u32 + self.first)
     }

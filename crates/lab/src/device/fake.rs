@@ -48,7 +48,8 @@ pub(super) fn stream_plan() -> StreamPlan {
 #[derive(Clone)]
 pub(super) struct Fake {
     handle: Handle,
-    servers: Semaphore,
+    /// Whoever has the last one keeps all others waiting.
+    pub servers: Semaphore,
     blocks: Rc<RefCell<BTreeMap<(SetId, u64), Block>>>,
     /// Writes are lost from this many on.
     pub loses_after: Rc<Cell<u64>>,

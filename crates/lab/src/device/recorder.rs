@@ -92,8 +92,8 @@ impl Recorder {
         self.operations
     }
 
-    pub(super) fn finish(self) -> (Vec<StreamReport>, Timeline) {
-        (self.streams, self.timeline.finish())
+    pub(super) fn finish(&mut self) -> (Vec<StreamReport>, Timeline) {
+        (std::mem::take(&mut self.streams), self.timeline.finish())
     }
 }
 

@@ -7,7 +7,10 @@
 //! Invariant: nothing that is shared stays borrowed across an await.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Poll, ready};
 
 use block::nvme::{PlmConfig, SetId};
 use block::{Block, BlockDevice, DeviceError, Force};
@@ -21,6 +24,7 @@ use super::recorder::Recorder;
 use super::report::{Checks, Direction, StreamReport, WindowReport};
 use super::source::{Operation, Source};
 use super::timeline::Timeline;
+use super::watch::Watch;
 
 /// Progress is told every so many operations.
 const PROGRESS_STEP: u64 = 4096;
@@ -94,14 +98,27 @@ impl Place {
     }
 }
 
-/// Does a job on a device, from the first operation to the last. `queue` gives the device as it is reached by a submission
-/// queue: each stream has one.
+/// Does a job on a device that nobody watches.
+#[cfg(test)]
 pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
     device: D,
     queue: impl Fn(&D, u16) -> D,
     plan: Plan,
     stop: Stop,
+    progress: Box<dyn FnMut(f64)>,
+) -> Ran {
+    watched(handle, device, queue, plan, (stop, Rc::default()), progress).await
+}
+
+/// Does a job on a device, from the first operation to the last, or until whoever watches cuts it off. `queue` gives the
+/// device as it is reached by a submission queue: each stream has one.
+pub(super) async fn watched<D: BlockDevice + 'static>(
+    handle: &Handle,
+    device: D,
+    queue: impl Fn(&D, u16) -> D,
+    plan: Plan,
+    (stop, watch): (Stop, Rc<Watch>),
     progress: Box<dyn FnMut(f64)>,
 ) -> Ran {
     let first_error = enable_windows(&device, &plan.windows).await.err();
@@ -133,38 +150,16 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     });
     (run.progress.borrow_mut())(0.0);
     if run.first_error.borrow().is_none() {
-        let windows = plan.windows.into_iter();
-        let tasks = windows.map(|plan| handle.spawn("window commands", Rc::clone(&run).step(plan)));
-        let streams = (0..run.streams.len())
-            .map(|stream| handle.spawn("stream", Rc::clone(&run).stream(stream)));
-        let tasks: Vec<_> = streams.chain(tasks).collect();
-        for task in tasks {
-            task.await;
-        }
+        let told = Rc::downgrade(&run);
+        watch.on_progress(move || {
+            if let Some(run) = told.upgrade() {
+                run.tell_progress(run.handle.now());
+            }
+        });
+        run.until_over(plan.windows, &watch).await;
     }
     (run.progress.borrow_mut())(1.0);
-    let ended = handle.now();
-    let Ok(run) = Rc::try_unwrap(run) else { unreachable!("every task has ended") };
-    let mut windows = run.windows.into_inner();
-    windows.sort_by_key(|window| window.asked);
-    let (mut streams, timeline) = run.recorder.into_inner().finish();
-    for (report, stream) in streams.iter_mut().zip(&run.streams) {
-        report.fitted = stream.source.borrow().fitted();
-    }
-    let is_interrupted = run.is_interrupted.get();
-    // Tasks that were asleep when the end was asked for have slept on.
-    let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
-    let ended = if is_interrupted { started + last } else { ended };
-    Ran {
-        started,
-        ended,
-        streams,
-        timeline,
-        windows,
-        checks: run.checks.into_inner(),
-        is_interrupted,
-        first_error: run.first_error.into_inner(),
-    }
+    run.finish()
 }
 
 /// Turns predictable-latency mode on for the sets that have window commands.
@@ -202,6 +197,55 @@ impl<D> Stream<D> {
 }
 
 impl<D: BlockDevice + 'static> Run<D> {
+    /// Does all that is planned.
+    async fn until_over(self: &Rc<Self>, windows: Vec<WindowPlan>, watch: &Watch) {
+        let steps = windows.into_iter();
+        let steps =
+            steps.map(|plan| self.handle.spawn("window commands", Rc::clone(self).step(plan)));
+        let streams = (0..self.streams.len())
+            .map(|stream| self.handle.spawn("stream", Rc::clone(self).stream(stream)));
+        let tasks: Vec<_> = streams.chain(steps).collect();
+        let all = async {
+            for task in tasks {
+                task.await;
+            }
+        };
+        let (mut all, mut cut) = (pin!(all), pin!(watch.cut.notified()));
+        poll_fn(|context| {
+            if all.as_mut().poll(context).is_pending() {
+                ready!(cut.as_mut().poll(context));
+                self.is_interrupted.set(true);
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// What came of it. Tasks that are cut off hold on to the rest.
+    fn finish(&self) -> Ran {
+        let (started, ended) = (self.started, self.handle.now());
+        let mut windows = self.windows.take();
+        windows.sort_by_key(|window| window.asked);
+        let (mut streams, timeline) = self.recorder.borrow_mut().finish();
+        for (report, stream) in streams.iter_mut().zip(&self.streams) {
+            report.fitted = stream.source.borrow().fitted();
+        }
+        let is_interrupted = self.is_interrupted.get();
+        // Tasks that were asleep when the end was asked for have slept on.
+        let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
+        let ended = if is_interrupted { started + last } else { ended };
+        Ran {
+            started,
+            ended,
+            streams,
+            timeline,
+            windows,
+            checks: self.checks.take(),
+            is_interrupted,
+            first_error: self.first_error.take(),
+        }
+    }
+
     /// A stream from its start to its end.
     async fn stream(self: Rc<Self>, index: usize) {
         let stream = &self.streams[index];
@@ -376,11 +420,11 @@ impl<D: BlockDevice + 'static> Run<D> {
         true
     }
 
-    /// Says how far the job is. That it has ended is told once, at the end.
+    /// Says how far the job is. That it begins and that it has ended is told once each.
     fn tell_progress(&self, now: Nanos) {
         let of_streams = self.streams.iter().map(|s| s.source.borrow().progress(now));
         let least = of_streams.fold(0.999, f64::min);
-        (self.progress.borrow_mut())(least);
+        (self.progress.borrow_mut())(least.max(1e-9));
     }
 
     /// Notes what has failed, if it is the first that has, and ends all streams.

@@ -10,7 +10,8 @@ use workload::Stop;
 use super::fake::{BLOCKS, Fake, SERVICE, set};
 use super::plan;
 use super::report::Direction;
-use super::run::{Ran, run};
+use super::run::{Ran, run, watched};
+use super::watch::Watch;
 use super::{Extent, Job, Rw, SetChoice, StreamSpec, WindowName, WindowStep};
 
 fn us(us: u64) -> Nanos {
@@ -320,4 +321,41 @@ fn a_job_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
     assert!(ran.is_interrupted && (4_095..4_100).contains(&part.operations), "{}", part.operations);
     assert!(ran.ended - ran.started < us(50_000), "no waiting for what does not begin any more");
     assert!(!done(self::job(vec![stream(Rw::RandRead, 100)]), 1).is_interrupted);
+}
+
+/// A drive that is behind with its own work, and answers nobody.
+#[test]
+fn a_job_whose_drive_is_busy_with_itself_tells_how_far_it_is_and_ends_when_asked() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, 1);
+    let (own_work, server) = (handle.clone(), fake.servers.acquire(1));
+    drop(handle.spawn("work of the drive's own", async move {
+        let _server = server.await;
+        loop {
+            own_work.sleep(us(1)).await;
+        }
+    }));
+    rt.run_ready();
+    let (stop, told) = (Stop::default(), Rc::new(std::cell::Cell::new(0)));
+    let watch = Rc::new(Watch::new(stop.clone()));
+    let asks = {
+        let (stop, told) = (stop.clone(), Rc::clone(&told));
+        move |_| {
+            told.set(told.get() + 1);
+            if told.get() == 4 {
+                stop.ask();
+            }
+        }
+    };
+    let (job, watched_by) = (job(vec![stream(Rw::RandRead, 100)]), Rc::clone(&watch));
+    let ran = rt.block_on_watched(
+        async move {
+            let plan = plan::plan(&job, &fake.sets()).expect("it fits");
+            watched(&handle, fake, own, plan, (stop, watched_by), Box::new(asks)).await
+        },
+        &|| watch.look(),
+    );
+    assert!(ran.is_interrupted && told.get() > 4, "told {} times", told.get());
+    assert!(ran.streams[0].direction(Direction::Read).is_none(), "nothing was read");
 }

@@ -94,7 +94,7 @@ impl TimelineRecorder {
         }
     }
 
-    pub(super) fn finish(self) -> Timeline {
+    pub(super) fn finish(&self) -> Timeline {
         let starts = (0..).map(|index| self.started + self.bucket * index);
         let mut lines = vec![Vec::new(); self.lines];
         for (bucket, start) in self.buckets.iter().zip(starts) {

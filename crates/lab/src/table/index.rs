@@ -37,11 +37,13 @@ pub(super) fn memory(result: &BenchResult) -> String {
     for (name, bytes) in rows {
         add(&mut table, [name.to_owned(), count_text(bytes), bytes_text(bytes)]);
     }
+    let peak = if result.index.is_none() { memory.index_peak } else { 0 };
+    let table = format!("{table}{}", excess(memory.index_budget, peak));
     if result.levels.is_empty() {
-        return table.to_string();
+        return table;
     }
     if result.tables.is_some() {
-        return table.to_string();
+        return table;
     }
     let levels: Vec<String> = (result.first_level..)
         .zip(&result.levels)
@@ -51,6 +53,18 @@ pub(super) fn memory(result: &BenchResult) -> String {
         })
         .collect();
     format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
+}
+
+/// What is to be said of a peak above the budget.
+fn excess(budget: u64, peak: u64) -> String {
+    if peak <= budget {
+        return String::new();
+    }
+    format!(
+        "\nfor a while {} above the budget: a flush brings all entries of a memtable (memtable_bytes) into the index at \
+         once; puts waited until compactions had made room",
+        bytes_text(peak - budget)
+    )
 }
 
 /// What became of tables, if there are any.
@@ -132,6 +146,13 @@ pub(super) fn index(result: &BenchResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peak_above_the_budget_is_told() {
+        assert_eq!(excess(1 << 20, 1 << 20), "");
+        let told = excess(1 << 20, (1 << 20) + 2_048);
+        assert!(told.starts_with("\nfor a while 2.00 KiB above the budget"), "{told}");
+    }
 
     #[test]
     fn caches_that_were_asked_have_rows() {

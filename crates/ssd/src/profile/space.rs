@@ -29,6 +29,29 @@ impl SsdProfile {
         (blocks as u32 + layout.slots_per_unit).div_ceil(layout.data_slots()) + 1
     }
 
+    /// Superblocks of a set that are kept for mapping pages: they are written far more often than anything else, and
+    /// among other blocks each collection would find few of them out of date. Twice what they fill, so that a superblock
+    /// is nearly empty when it is collected, or as many as leave one that can be; and one that is being written. None if
+    /// the mapping is in memory.
+    pub(crate) fn mapping_superblocks(&self, layout: &Layout) -> u32 {
+        let pages = self.mapping_pages_on_flash() as u32;
+        if pages == 0 || layout.data_units == 0 {
+            return 0;
+        }
+        let twice = (2 * pages).div_ceil(layout.data_slots());
+        let least = pages.div_ceil(layout.data_slots() - layout.slots_per_unit + 1);
+        twice.max(least) + 1
+    }
+
+    /// Superblocks that must be left over because of these: beside them one that is beyond their share for a while, and
+    /// room for a full buffer that they leave alone.
+    fn spare_for_mapping(&self, layout: &Layout) -> u32 {
+        match self.mapping_superblocks(layout) {
+            0 => 0,
+            superblocks => superblocks + 2,
+        }
+    }
+
     /// Logical blocks of a set that there is room for however they are scattered: superblocks out
     /// of which not even one unit could be had are not collected.
     fn usable_blocks(&self, layout: &Layout) -> u64 {
@@ -36,7 +59,8 @@ impl SsdProfile {
             return 0;
         }
         let reserved = 2 * self.reserved_per_half(layout) + SPARE_SUPERBLOCKS;
-        let spare = reserved + self.superblocks_of_buffer(layout) - 1;
+        let spare =
+            reserved + self.superblocks_of_buffer(layout) - 1 + self.spare_for_mapping(layout);
         let superblocks = layout.superblocks.count().saturating_sub(spare);
         u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
     }
@@ -73,7 +97,7 @@ impl SsdProfile {
         if self.buffer.bytes < u64::from(self.sets) * unit {
             problems.push(format!("buffer.bytes must hold a program of {unit} bytes for each set"));
         }
-        let whole = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
+        let whole = self.whole_mapping_bytes();
         let mapping = self.mapping.as_ref().map_or(whole, |paged| paged.cached_bytes);
         if self.mapping.is_some() && mapping >= whole {
             problems.push(format!(

@@ -71,7 +71,7 @@ fn a_buffer_holds_a_program_of_each_set() {
 fn a_part_of_the_mapping_is_a_part() {
     let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
     let mut with = |cached_bytes: u64| {
-        profile.mapping = Some(PagedMapping { cached_bytes });
+        profile.mapping = Some(PagedMapping { cached_bytes, ..PagedMapping::default() });
         profile.problems().join("; ")
     };
     assert_eq!(with(1 << 20), "");
@@ -80,6 +80,16 @@ fn a_part_of_the_mapping_is_a_part() {
         with(4 * 4_096 - 1),
         "mapping.cached_bytes must hold a mapping page of each set, 16384 bytes"
     );
+}
+
+#[test]
+fn a_paced_drive_says_how_to_page_its_mapping() {
+    let mut profile = SsdProfile::load("pm9a3-960gb").expect("built in");
+    profile.mapping = Some(PagedMapping { cached_bytes: 4_096, ..PagedMapping::default() });
+    let words = profile.problems().join("; ");
+    assert!(words.contains("delete the section in that file, --set cannot"), "{words}");
+    profile.background.pacing = None;
+    assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use block::Block;
-use flash::{BlockAddress, Lane, PageAddress};
+use flash::{BlockAddress, PageAddress};
 use runtime::{IoClass, JoinHandle, Nanos};
 
 use super::Set;
-use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide, is_space_low};
+use super::jobs::{Facts, Job, Reason, Room, decide, is_space_low};
 use super::place::Stream;
 use super::stale::InPeriod;
 use crate::gate::{Gate, Inside};
@@ -73,6 +73,10 @@ impl Set {
             in_danger: self.most_in_danger(),
             read_often: self.jobs.reclaims.borrow().front().copied(),
             room: self.room(table),
+            reserve: self.reserve(table),
+            kept: self.kept(table),
+            mapping_superblocks: self.mapping_superblocks,
+            owes_much: self.owes_much(),
             is_collecting: self.jobs.is_collecting.get(),
             most_valid: self.layout.data_slots() - self.layout.slots_per_unit,
             start_free_percent: background.start_free_percent,
@@ -97,7 +101,10 @@ impl Set {
         let leaving = self.jobs.leaving.acquire(1).await;
         self.table.borrow_mut().begin_leaving(superblock);
         let valid = self.table.borrow().valid_slots(superblock);
-        let gain = self.layout.data_slots() - valid;
+        let gain = match reason {
+            Reason::Space | Reason::Wear => self.layout.data_slots() - valid,
+            Reason::Mapping => 0, // other mapping pages fill it
+        };
         if reason == Reason::Space {
             self.pace_writes(valid);
         }
@@ -107,10 +114,11 @@ impl Set {
             if !set.planted.has(Fault::EraseBeforeCopied) {
                 until_ended(copies).await;
             }
+            set.moves_are_due();
             if is_complete {
                 set.erase(superblock).await;
                 set.count(|stats| match reason {
-                    Reason::Space => stats.collections += 1,
+                    Reason::Space | Reason::Mapping => stats.collections += 1,
                     Reason::Wear => stats.wear_moves += 1,
                 });
             } else {
@@ -128,7 +136,7 @@ impl Set {
     pub(super) fn pace_writes_by_next(&self) {
         if self.jobs.pace.get() > Nanos::ZERO {
             let table = self.table.borrow();
-            if let Some(victim) = table.greediest() {
+            if let Some(victim) = table.greediest(false) {
                 self.pace_writes(table.valid_slots(victim));
             }
         }
@@ -178,6 +186,7 @@ impl Set {
         let pages: Vec<_> = (0..programmed).map(|index| geometry.page(block, index)).collect();
         let (_, copies) = self.move_valid(pages, 0).await;
         until_ended(copies).await;
+        self.moves_are_due();
         self.jobs.reclaims.borrow_mut().retain(|other| *other != block);
         self.count(|stats| stats.reclaims += 1);
     }
@@ -310,14 +319,18 @@ impl Set {
         // A program of each die: without that, clients and collecting would take turns.
         let ahead = i64::from(self.flash.geometry().dies() * self.layout.slots_per_unit);
         let may_go = || {
-            let is_wanted = self.jobs.wants_room.get() || !self.jobs.reclaims.borrow().is_empty();
+            let table = self.table.borrow();
+            // Clients may wait for mapping pages, and these for superblocks of theirs to be collected.
+            let is_over = table.mapping_that_stay() > self.mapping_superblocks;
+            let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
+            let is_wanted = self.jobs.wants_room.get() || is_other_due;
             let is_paced = self.jobs.is_collecting.get() && !is_wanted;
-            !is_paced || self.jobs.credit.get() <= ahead || self.table.borrow().free() <= RESERVE
+            !is_paced || self.jobs.credit.get() <= ahead || table.free() <= self.kept(&table)
         };
         self.space_changed.wait_until(may_go).await;
     }
 
-    async fn enter_jobs_gate(&self) -> Inside {
+    pub(super) async fn enter_jobs_gate(&self) -> Inside {
         if self.planted.has(Fault::JobsInWindow) {
             return Gate::new(true).enter().await;
         }
@@ -386,8 +399,6 @@ impl Set {
         self.handle.spawn("copy", async move {
             placed.program.await;
             set.path.cores.spend_in_background(set.times.map * moving.len() as u64).await;
-            let blocks = moving.iter().map(|moving| moving.version.lpn);
-            set.have_places(blocks, IoClass::GcRead, Lane::Shared).await;
             for (slot, moving) in (placed.first.0..).map(Slot).zip(&moving) {
                 set.enter_moved(moving, slot);
             }
@@ -413,7 +424,7 @@ impl Set {
             table.remove_copied(from);
         }
         table.add_valid(to);
-        self.place_changed(version.lpn);
+        self.place_moved(version.lpn);
     }
 
     fn room(&self, table: &Table) -> Room {
@@ -428,7 +439,7 @@ impl Set {
     /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more
     /// can be made.
     pub(super) fn has_room_for_buffer(&self, table: &Table) -> bool {
-        table.free() >= RESERVE + self.profile.superblocks_of_buffer(&self.layout)
+        table.free() >= self.reserve(table) + self.profile.superblocks_of_buffer(&self.layout)
     }
 
     /// Whether superblocks are about to become free, or to be open to collection.

@@ -77,16 +77,19 @@ impl Set {
         let unit = self.layout.slots_per_unit;
         loop {
             let waiting = self.buffer.borrow().waiting();
-            let of_mapping = self.mapping_pages_waiting().min(unit);
+            if !self.has_room_for_places() {
+                self.flusher.wanted.notified().await;
+                continue;
+            }
             let count = self.flusher.decide(waiting, unit);
-            if count == 0 && of_mapping < unit {
+            if count == 0 {
                 if waiting >= unit {
                     self.arm_burst();
                 }
                 self.flusher.wanted.notified().await;
                 continue;
             }
-            self.keep_pace(count.max(of_mapping)).await;
+            self.keep_pace(count).await;
             self.open_superblock(Stream::Host).await;
             let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
             let inside = self.gates.flush.enter().await;
@@ -94,9 +97,7 @@ impl Set {
                 self.skip_unit(Stream::Host, (inside, bound));
                 continue;
             }
-            let mut versions = self.take_mapping_pages(unit);
-            let left = count.min(unit - versions.len() as u32);
-            versions.extend(self.buffer.borrow_mut().take(left));
+            let versions = self.buffer.borrow_mut().take(count);
             if versions.is_empty() {
                 drop((inside, bound));
                 if self.buffer.borrow().is_programming() {

@@ -28,6 +28,8 @@ pub(super) enum Job {
 pub(super) enum Reason {
     Space,
     Wear,
+    /// Mapping pages have more superblocks than are kept for them.
+    Mapping,
 }
 
 /// The internal job queue.
@@ -103,6 +105,14 @@ pub(super) struct Facts {
     pub read_often: Option<BlockAddress>,
     /// Room for what is in the buffer.
     pub room: Room,
+    /// Free superblocks that clients leave to others.
+    pub reserve: u32,
+    /// Those that somebody waits behind.
+    pub kept: u32,
+    /// Superblocks that mapping pages may have.
+    pub mapping_superblocks: u32,
+    /// The mapping is far behind what was moved.
+    pub owes_much: bool,
     /// Collecting has begun, and not come to its mark yet.
     pub is_collecting: bool,
     /// Slots that may be valid in a superblock which is worth collecting: without them a unit can be
@@ -128,7 +138,7 @@ pub(super) struct Decision {
 
 /// Whether no more is free than what collection keeps free, and a superblock that is about to be opened.
 pub(super) fn is_space_low(table: &Table, facts: &Facts) -> bool {
-    free_soon(table) < mark(table, facts.start_free_percent) + 1.0
+    free_soon(table) < mark(table, facts, facts.start_free_percent) + 1.0
 }
 
 /// Superblocks that are free, or on their way out. Without these, collection that takes longer because clients read would
@@ -138,8 +148,8 @@ fn free_soon(table: &Table) -> f64 {
 }
 
 /// So many free superblocks are a share of all, beside the reserve.
-fn mark(table: &Table, percent: f64) -> f64 {
-    f64::from(RESERVE) + f64::from(table.count()) * percent / 100.0
+fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
+    f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
 /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
@@ -153,17 +163,24 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if !facts.may_run {
         return as_it_is;
     }
-    let victim = || {
-        let victim = table.greediest()?;
+    let emptiest = |is_mapping, reason| {
+        let victim = table.greediest(is_mapping)?;
         let gains = table.valid_slots(victim) <= facts.most_valid;
-        gains.then_some(Job::Collect(victim, Reason::Space))
+        gains.then_some(Job::Collect(victim, reason))
     };
+    let of_mapping = || emptiest(true, Reason::Mapping);
+    let victim = || emptiest(false, Reason::Space).or_else(of_mapping);
     // Collecting for those who wait may go on for long, and needs one free superblock.
     if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
     }
+    if table.mapping_that_stay() > facts.mapping_superblocks
+        && let Some(job) = of_mapping()
+    {
+        return Decision { job: Some(job), ..as_it_is };
+    }
     let lacks_room = matches!(facts.room, Room::MayCome | Room::Lacking);
-    if (table.free() <= RESERVE || lacks_room)
+    if (table.free() <= facts.kept || lacks_room)
         && let Some(job) = victim()
     {
         return Decision { job: Some(job), ..as_it_is };
@@ -174,13 +191,15 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
     let to_be_free = free_soon(table);
-    let is_below = |percent: f64| to_be_free < mark(table, percent);
+    let is_below = |percent: f64| to_be_free < mark(table, facts, percent);
     let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
     let may_collect = is_below(facts.start_free_percent) || goes_on;
     if let Some(job) = victim().filter(|_| may_collect) {
-        return Decision { job: Some(job), wants_room, is_collecting: true };
+        // What is moved waits for the mapping; whoever waits for space does not.
+        let job = Some(job).filter(|_| !facts.owes_much);
+        return Decision { job, wants_room, is_collecting: true };
     }
-    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > RESERVE);
+    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > facts.kept);
     let job = laggard.map(|superblock| Job::Collect(superblock, Reason::Wear));
     Decision { job, wants_room, is_collecting: false }
 }
@@ -223,6 +242,10 @@ mod tests {
             in_danger: None,
             read_often: None,
             room: Room::NotWanted,
+            reserve: RESERVE,
+            kept: RESERVE,
+            mapping_superblocks: 0,
+            owes_much: false,
             is_collecting: false,
             most_valid: 18,
             start_free_percent: 20.0,
@@ -305,5 +328,29 @@ mod tests {
         let laggard = Some(Job::Collect(1, Reason::Wear));
         assert_eq!(decide(&worn, &facts()).job, laggard);
         assert_eq!(decide(&worn, &Facts { wear_spread: 4, ..facts() }).job, None);
+    }
+
+    #[test]
+    fn mapping_pages_beyond_their_share_are_collected_and_nobody_else_pays_for_them() {
+        let mut low = table(&[9, 2, 5, 4, 9, 9, 9]);
+        [1, 3].into_iter().for_each(|superblock| low.is_for_mapping(superblock));
+        let shared = Facts { mapping_superblocks: 2, ..facts() };
+        let of_clients = Some(Job::Collect(2, Reason::Space));
+        assert_eq!(decide(&low, &shared).job, of_clients, "mapping pages have their share");
+        let over = Facts { mapping_superblocks: 1, ..facts() };
+        assert_eq!(decide(&low, &over).job, Some(Job::Collect(1, Reason::Mapping)));
+        low.begin_leaving(1);
+        assert_eq!(decide(&low, &over).job, None, "one less, and one more is about to be free");
+        let dense = Facts { most_valid: 4, kept: 3, ..shared };
+        let of_mapping = Some(Job::Collect(3, Reason::Mapping));
+        assert_eq!(decide(&low, &dense).job, of_mapping, "nothing else would gain");
+    }
+
+    #[test]
+    fn collection_waits_for_the_mapping_unless_somebody_waits_for_space() {
+        let low = table(&[9, 2, 5, 9, 9, 9, 9]);
+        let owing = Facts { owes_much: true, ..facts() };
+        assert_eq!(decide(&low, &owing), of(None, false, true));
+        assert_eq!(decide(&low, &Facts { kept: 3, ..owing }).job, EMPTIEST);
     }
 }

@@ -3,9 +3,13 @@
 //! contents nobody looks at.
 //!
 //! Who needs the place of a block waits until its mapping page has been read. Changed pages that leave memory go to
-//! flash in front of what clients wrote, in the same programs; collection moves them like any block.
+//! flash, a program full at a time, to superblocks of their own: they are out of date long before anything else, and
+//! those superblocks are nearly empty when they are collected.
+//!
+//! No erase and no copy waits for a mapping page to be written, or collection could wait for room that only itself can
+//! make. Clients wait instead: what they wrote stays in the buffer while too many mapping pages wait for a program.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -14,18 +18,30 @@ use flash::{Lane, ReadError};
 use runtime::{IoClass, Notify, PageImage};
 
 use super::Set;
-use crate::map_cache::{Access, BLOCKS_PER_PAGE, MapCache};
+use super::place::Stream;
+use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
 
 /// See the module.
 pub(super) struct Paging {
+    blocks_per_page: u32,
     cache: RefCell<MapCache>,
     arrived: Notify,
+    /// Pages have come, left, been taken by a program or marked.
+    changed: Notify,
+    /// A collection is put off because the mapping is behind.
+    puts_off: Cell<bool>,
 }
 
 impl Paging {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { cache: RefCell::new(MapCache::new(capacity)), arrived: Notify::default() }
+    pub(super) fn new(capacity: usize, blocks_per_page: u32) -> Self {
+        Self {
+            blocks_per_page,
+            cache: RefCell::new(MapCache::new(capacity)),
+            arrived: Notify::default(),
+            changed: Notify::default(),
+            puts_off: Cell::new(false),
+        }
     }
 }
 
@@ -37,9 +53,20 @@ impl Set {
         class: IoClass,
         lane: Lane,
     ) {
-        let Some(paging) = &self.paging else { return };
+        if let Some(paging) = &self.paging {
+            self.have_pages(paging, self.pages_of(paging, blocks), class, lane).await;
+        }
+    }
+
+    async fn have_pages(
+        self: &Rc<Self>,
+        paging: &Paging,
+        pages: BTreeSet<u32>,
+        class: IoClass,
+        lane: Lane,
+    ) {
         let (mut coming, mut reads) = (Vec::new(), Vec::new());
-        for page in self.pages_of(blocks) {
+        for page in pages {
             let access = paging.cache.borrow_mut().access(page);
             match access {
                 Access::InMemory => {}
@@ -47,6 +74,8 @@ impl Set {
                 Access::Missing => reads.push((page, self.read_mapping(page, class, lane))),
             }
         }
+        // Some may have been about to leave.
+        self.pages_changed(paging);
         for (page, read) in reads {
             if let Some(read) = read {
                 // What it says is known; that it may be lost is left out.
@@ -54,6 +83,7 @@ impl Set {
             }
             paging.cache.borrow_mut().arrived(page);
             paging.arrived.notify_all();
+            self.pages_changed(paging);
         }
         for page in coming {
             paging.arrived.wait_until(|| !paging.cache.borrow().is_coming(page)).await;
@@ -75,18 +105,46 @@ impl Set {
 
     /// Whether the place of a block could be looked up at once.
     pub(super) fn has_place(&self, lpn: Lpn) -> bool {
-        let is_known = |paging: &Paging| paging.cache.borrow().is_known(lpn.0 / BLOCKS_PER_PAGE);
+        let is_known =
+            |paging: &Paging| paging.cache.borrow().is_known(lpn.0 / paging.blocks_per_page);
         self.paging.as_ref().is_none_or(is_known)
     }
 
-    /// The place of a block has changed.
+    /// A client's block has a new place.
     pub(super) fn place_changed(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
-            paging.cache.borrow_mut().change(lpn.0 / BLOCKS_PER_PAGE);
-            if self.mapping_pages_waiting() >= self.layout.slots_per_unit {
-                self.flusher.wake();
-            }
+            paging.cache.borrow_mut().change(lpn.0 / paging.blocks_per_page);
+            self.pages_changed(paging);
         }
+    }
+
+    /// A block was moved.
+    pub(super) fn place_moved(&self, lpn: Lpn) {
+        if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
+            paging.cache.borrow_mut().change_or_owe(lpn.0 / paging.blocks_per_page);
+            self.pages_changed(paging);
+        }
+    }
+
+    /// All that was to be moved has been copied.
+    pub(super) fn moves_are_due(&self) {
+        if let Some(paging) = &self.paging {
+            paging.cache.borrow_mut().make_due();
+            self.pages_changed(paging);
+        }
+    }
+
+    /// Tells who waits for pages, for fewer that wait for a program, or for more.
+    fn pages_changed(&self, paging: &Paging) {
+        paging.changed.notify_all();
+        self.flusher.wake();
+    }
+
+    /// Whether the mapping is far behind what was moved. Who asks is woken when it is not any more.
+    pub(super) fn owes_much(&self) -> bool {
+        let Some(paging) = &self.paging else { return false };
+        paging.puts_off.set(paging.cache.borrow().owes_much());
+        paging.puts_off.get()
     }
 
     /// Whether a block is a mapping page.
@@ -95,20 +153,54 @@ impl Set {
     }
 
     /// The mapping pages of blocks that are none themselves.
-    fn pages_of(&self, blocks: impl Iterator<Item = Lpn>) -> BTreeSet<u32> {
-        blocks.filter(|lpn| lpn.0 < self.blocks).map(|lpn| lpn.0 / BLOCKS_PER_PAGE).collect()
+    fn pages_of(&self, paging: &Paging, blocks: impl Iterator<Item = Lpn>) -> BTreeSet<u32> {
+        let of_clients = blocks.filter(|lpn| lpn.0 < self.blocks);
+        of_clients.map(|lpn| lpn.0 / paging.blocks_per_page).collect()
     }
 
-    /// Mapping pages that wait for a program.
-    pub(super) fn mapping_pages_waiting(&self) -> u32 {
-        self.paging.as_ref().map_or(0, |paging| paging.cache.borrow().leaving() as u32)
+    /// Mapping pages that may wait for a program before others wait for them: a program of each die.
+    fn most_leaving(&self) -> usize {
+        (self.flash.geometry().dies() * self.layout.slots_per_unit) as usize
     }
 
-    /// Takes up to `most` of them for a program.
-    pub(super) fn take_mapping_pages(&self, most: u32) -> Vec<Versioned> {
-        let Some(paging) = &self.paging else { return Vec::new() };
-        let pages = paging.cache.borrow_mut().take_leaving(most as usize);
+    /// Whether what clients wrote may change places. In a lockdown it has to, or the window would never come.
+    pub(super) fn has_room_for_places(&self) -> bool {
+        let Some(paging) = &self.paging else { return true };
+        let has_room = paging.cache.borrow().leaving() < self.most_leaving();
+        has_room || !self.plm.windows.borrow().runs_jobs()
+    }
+
+    /// The task that writes changed mapping pages.
+    pub(super) async fn write_mapping_pages(self: Rc<Self>) {
+        let paging = self.paging.as_ref().expect("only a paged mapping is written");
+        let unit = self.layout.slots_per_unit as usize;
+        loop {
+            paging.changed.wait_until(|| paging.cache.borrow().ready() >= unit).await;
+            self.open_superblock(Stream::Mapping).await;
+            let bound = self.streams.bounds[Stream::Mapping as usize].acquire(1).await;
+            let inside = self.gates.flush.enter().await;
+            if self.is_next_block_spent(Stream::Mapping) {
+                self.skip_unit(Stream::Mapping, (inside, bound));
+                continue;
+            }
+            if paging.cache.borrow().ready() < unit {
+                continue; // they are used again
+            }
+            let pages = self.take_mapping_pages(paging, unit);
+            let placed = self.place(Stream::Mapping, pages.clone());
+            let set = Rc::clone(&self);
+            self.handle.spawn("mapping page", async move {
+                set.land(placed, pages).await;
+                drop((inside, bound));
+            });
+        }
+    }
+
+    /// Takes mapping pages for a program.
+    fn take_mapping_pages(&self, paging: &Paging, most: usize) -> Vec<Versioned> {
+        let pages = paging.cache.borrow_mut().take_leaving(most);
         self.count(|stats| stats.mapping_writes += pages.len() as u64);
+        self.pages_changed(paging);
         let version = |page: &u32| Versioned {
             lpn: Lpn(self.blocks + page),
             sequence: self.next_sequence(),
@@ -117,10 +209,32 @@ impl Set {
         pages.iter().map(version).collect()
     }
 
+    /// The task that changes the mapping pages of moved blocks, in order.
+    pub(super) async fn settle_moves(self: Rc<Self>) {
+        let paging = self.paging.as_ref().expect("only a paged mapping lags behind");
+        let at_once = 2 * self.flash.geometry().dies() as usize;
+        loop {
+            let pages = paging.cache.borrow_mut().due(at_once);
+            if paging.puts_off.get() && !self.owes_much() {
+                self.jobs.wake();
+            }
+            if pages.is_empty() {
+                paging.changed.notified().await;
+                continue;
+            }
+            let has_room = || paging.cache.borrow().leaving() < self.most_leaving();
+            paging.changed.wait_until(has_room).await;
+            let inside = self.enter_jobs_gate().await;
+            self.have_pages(paging, pages, IoClass::GcRead, Lane::Shared).await;
+            drop(inside);
+        }
+    }
+
     /// The program of a mapping page has ended.
     pub(super) fn mapping_page_landed(&self, lpn: Lpn) {
         if let Some(paging) = &self.paging {
             paging.cache.borrow_mut().landed(lpn.0 - self.blocks);
+            self.pages_changed(paging);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Writing: which slots come next, programs, and what follows from their end.
 //!
-//! There are two streams, each with a superblock of its own: what clients write, and what is moved
-//! (it is colder, and mixing the two would make both wear more). One task writes each stream.
+//! There are three streams, each with a superblock of its own: what clients write, what is moved
+//! (it is colder, and mixing the two would make both wear more), and mapping pages, where the mapping
+//! is on flash (they are hotter than both). One task writes each stream.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,10 +10,12 @@ use std::rc::Rc;
 use flash::Geometry;
 use runtime::{IoClass, Semaphore};
 
-use super::{Set, jobs};
+use super::Set;
+use super::jobs::RESERVE;
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::profile::SsdProfile;
+use crate::table::Table;
 
 /// Who writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +24,8 @@ pub(super) enum Stream {
     Host = 0,
     /// What is moved.
     Moved = 1,
+    /// Mapping pages, of a drive whose mapping is on flash.
+    Mapping = 2,
 }
 
 /// A superblock that is being written.
@@ -33,11 +38,11 @@ pub(super) struct OpenSuperblock {
 
 /// The superblocks that are being written, and bounds on programs under way.
 pub(super) struct Streams {
-    pub open: [RefCell<Option<OpenSuperblock>>; 2],
+    pub open: [RefCell<Option<OpenSuperblock>>; 3],
     /// Data written, programs under way, summary to come.
     closing: RefCell<Vec<OpenSuperblock>>,
     /// Programs under way.
-    pub bounds: [Semaphore; 2],
+    pub bounds: [Semaphore; 3],
     /// Superblocks in a row that had to wait for one to be free.
     is_starved: Cell<bool>,
 }
@@ -45,16 +50,8 @@ pub(super) struct Streams {
 impl Stream {
     fn class(self) -> IoClass {
         match self {
-            Self::Host => IoClass::Flush,
+            Self::Host | Self::Mapping => IoClass::Flush,
             Self::Moved => IoClass::GcWrite,
-        }
-    }
-
-    /// Free superblocks that this stream leaves to others.
-    fn leaves(self) -> u32 {
-        match self {
-            Self::Host => jobs::RESERVE,
-            Self::Moved => 0,
         }
     }
 }
@@ -67,7 +64,7 @@ impl Streams {
         Self {
             open: Default::default(),
             closing: RefCell::default(),
-            bounds: [Semaphore::new(host as usize), Semaphore::new(moved as usize)],
+            bounds: [host, moved, host].map(|programs| Semaphore::new(programs as usize)),
             is_starved: Cell::new(false),
         }
     }
@@ -86,14 +83,17 @@ impl Set {
     pub(super) async fn open_superblock(&self, stream: Stream) {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
-            let free = self.table.borrow().free();
-            // What is made free for a lockdown is for the lockdown: or it would never be enough.
-            let is_kept = stream == Stream::Host && self.jobs.wants_room.get();
-            if free > stream.leaves() && !is_kept {
+            if self.may_open(stream) {
                 let number = self.table.borrow_mut().open().expect("one is free");
+                if stream == Stream::Mapping {
+                    self.table.borrow_mut().is_for_mapping(number);
+                }
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
                 self.jobs.wake();
+                if stream == Stream::Mapping {
+                    self.pace_may_change();
+                }
                 self.streams.is_starved.set(false);
                 return;
             }
@@ -103,6 +103,36 @@ impl Set {
             }
             self.space_changed.notified().await;
         }
+    }
+
+    /// Whether a superblock is free that the stream does not leave to others.
+    fn may_open(&self, stream: Stream) -> bool {
+        let table = self.table.borrow();
+        // What is made free for a lockdown is for the lockdown: or it would never be enough.
+        let is_kept = self.jobs.wants_room.get();
+        match stream {
+            Stream::Host => table.free() > self.reserve(&table) && !is_kept,
+            Stream::Moved => table.free() > 0,
+            Stream::Mapping => {
+                let has_share = table.mapping_that_stay() < self.mapping_superblocks;
+                let kept = if has_share { RESERVE } else { self.kept(&table) };
+                let is_next = table.mapping_that_stay() <= self.mapping_superblocks;
+                table.free() > kept && is_next && (has_share || !is_kept)
+            }
+        }
+    }
+
+    /// Free superblocks that clients leave to others: to what is moved, and to mapping pages as many as they may have.
+    pub(super) fn reserve(&self, table: &Table) -> u32 {
+        RESERVE + self.mapping_superblocks.saturating_sub(table.mapping())
+    }
+
+    /// Free superblocks that mapping pages leave to others, beyond their share: in a lockdown there has to be room for
+    /// the buffer.
+    pub(super) fn kept(&self, table: &Table) -> u32 {
+        let has_lockdowns = self.mapping_superblocks > 0 && self.profile.plm.is_some();
+        let of_buffer = self.profile.superblocks_of_buffer(&self.layout);
+        self.reserve(table) + if has_lockdowns { of_buffer } else { 0 }
     }
 
     /// Starts the program of the next unit of `stream`, filled up to its size. A superblock must
@@ -118,7 +148,7 @@ impl Set {
             stats.slots_wasted += wasted as u64;
             let used = versions.len() - wasted;
             match stream {
-                Stream::Host => stats.slots_flushed += used as u64,
+                Stream::Host | Stream::Mapping => stats.slots_flushed += used as u64,
                 Stream::Moved => stats.slots_moved += used as u64,
             }
         });

@@ -66,9 +66,12 @@ impl Shape {
         };
         erases(rng, &mut shape.profile);
         overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
-        paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
+        let is_paged = paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
         shape.profile.background.keeps_pace = Rng::derive(seed, "pace").chance(0.3);
-        waits(&mut Rng::derive(seed, "waits"), &mut shape.profile);
+        waits(&mut Rng::derive(seed, "waits"), &mut shape.profile, !is_paged);
+        if shape.profile.mapping.is_some() && Rng::derive(seed, "full").chance(0.5) {
+            shape.precondition = Precondition::Random(1.0);
+        }
         shape
     }
 
@@ -201,12 +204,16 @@ fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
     }
 }
 
-/// A mapping on flash, of which memory holds a page or two.
-fn paging(rng: &mut Rng, profile: &mut SsdProfile) {
+/// A mapping on flash, of which memory holds a page or two, of a few or of very many. Whether it was to be there: some drives
+/// are too small.
+fn paging(rng: &mut Rng, profile: &mut SsdProfile) -> bool {
     let cached_bytes = u64::from(profile.sets * BLOCK_BYTES) * pick(rng, &[1, 1, 2]);
-    let mapping = rng.chance(0.3).then_some(PagedMapping { cached_bytes });
-    let whole = profile.blocks_per_set() * u64::from(profile.sets) * 4;
-    profile.mapping = mapping.filter(|_| cached_bytes < whole);
+    let is_paged = rng.chance(0.3);
+    let blocks_per_page = pick(rng, &[None, Some(4), Some(16), Some(64)]);
+    profile.mapping = is_paged.then_some(PagedMapping { cached_bytes, blocks_per_page });
+    if cached_bytes >= profile.whole_mapping_bytes() {
+        profile.mapping = None;
+    }
     // The pages take room that blocks had.
     let most = most_blocks(profile);
     if most < 64 {
@@ -215,6 +222,7 @@ fn paging(rng: &mut Rng, profile: &mut SsdProfile) {
         set_blocks(profile, profile.blocks_per_set().min(most));
     }
     assert_eq!(profile.problems(), [] as [&str; 0]);
+    is_paged
 }
 
 /// Which reads of a die run side by side.
@@ -226,10 +234,10 @@ fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
 }
 
 /// Writes that wait for their turn, and completions that come late.
-fn waits(rng: &mut Rng, profile: &mut SsdProfile) {
+fn waits(rng: &mut Rng, profile: &mut SsdProfile, may_pace: bool) {
     let (percent, burst_blocks) = (pick(rng, &[20.0, 90.0, 150.0]), pick(rng, &[0, 5, 1_000]));
     let pacing = rng.chance(0.3).then_some(WritePacing { percent, burst_blocks });
-    profile.background.pacing = pacing.filter(|_| profile.mapping.is_none());
+    profile.background.pacing = pacing.filter(|_| may_pace);
     profile.host.jitter_us = pick(rng, &[0.0, 0.0, 1.0, 50.0]);
 }
 

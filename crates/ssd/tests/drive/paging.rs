@@ -12,14 +12,24 @@ fn profile(is_paged: bool) -> SsdProfile {
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
     profile.flash.errors = None;
     let whole = profile.user_bytes / 1024;
-    profile.mapping = is_paged.then_some(PagedMapping { cached_bytes: whole / 4 });
+    profile.mapping =
+        is_paged.then_some(PagedMapping { cached_bytes: whole / 4, ..Default::default() });
     profile
 }
 
 /// One client does random commands on a drive that was written once: what was measured, and the counters.
 fn at_random(profile: &SsdProfile, command: fn(u64) -> Command, span: u64) -> (Measured, SetStats) {
+    at_random_on(profile, Precondition::Sequential(1.0), command, span)
+}
+
+fn at_random_on(
+    profile: &SsdProfile,
+    before: Precondition,
+    command: fn(u64) -> Command,
+    span: u64,
+) -> (Measured, SetStats) {
     let rt = Runtime::new(7);
-    let ssd = Ssd::new(&rt.handle(), profile, Precondition::Sequential(1.0));
+    let ssd = Ssd::new(&rt.handle(), profile, before);
     let (handle, blocks, drive) = (rt.handle(), profile.blocks_per_set(), ssd.clone());
     let measured = rt.block_on(async move {
         // By then memory is full of mapping pages.
@@ -59,4 +69,32 @@ fn each_write_whose_place_is_not_in_memory_has_a_page_read_and_one_written() {
     assert!((read / (1.0 - SHARE) - 1.0).abs() < 0.05, "{read}");
     // All that is in memory was changed there.
     assert!((written / read - 1.0).abs() < 0.1, "{written}");
+}
+
+/// A drive that was written at random, and in which a page of the mapping is in memory, a third or all but one, goes on.
+/// Each write changes a mapping page, and so does each block that is moved, unless others of its superblock have
+/// changed the same one: then it is written once for all of them.
+#[test]
+fn a_full_drive_goes_on_whatever_share_of_the_mapping_is_in_memory() {
+    let write = |first| Command::Write { set: set(1), first, blocks: 1 };
+    let mut few_pages = profile(true);
+    let whole = few_pages.user_bytes / 1024;
+    let mut amplification = Vec::new();
+    for cached_bytes in [4_096, 1 << 20, whole / 2, whole - 4_096] {
+        few_pages.mapping = Some(PagedMapping { cached_bytes, ..Default::default() });
+        let (measured, stats) = at_random_on(&few_pages, Precondition::Random(1.0), write, 1_500);
+        let blocks = (stats.slots_flushed - stats.mapping_writes) as f64;
+        let (each, moved) = (stats.write_amplification(), stats.slots_moved as f64 / blocks);
+        let of_mapping = stats.mapping_writes as f64 / blocks;
+        println!(
+            "{cached_bytes} bytes: {} writes, {each:.2} slots for each, {moved:.2} moved, {of_mapping:.2} of the \
+             mapping, {} collections",
+            measured.commands(),
+            stats.collections
+        );
+        assert!(measured.commands() > 1_000, "{} writes", measured.commands());
+        assert!(of_mapping < 1.05 + moved, "{of_mapping} for 1 + {moved}");
+        amplification.push(each);
+    }
+    assert!(amplification.is_sorted_by(|more, less| more > less), "{amplification:?}");
 }

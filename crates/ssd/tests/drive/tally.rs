@@ -16,6 +16,8 @@ pub(crate) struct Tally {
     pub wear_moves: u64,
     pub reclaims: u64,
     pub blocks_paced: u64,
+    pub mapping_reads: u64,
+    pub mapping_writes: u64,
     pub blocks_moved: u64,
     pub blocks_wasted: u64,
     pub windows_entered: u64,
@@ -30,7 +32,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// By name; whatever is added up stands here once.
-    fn all(&mut self) -> [(&'static str, &mut u64); 18] {
+    fn all(&mut self) -> [(&'static str, &mut u64); 20] {
         [
             ("commands", &mut self.commands),
             ("power cuts", &mut self.power_cuts),
@@ -41,6 +43,8 @@ impl Tally {
             ("wear moves", &mut self.wear_moves),
             ("reclaims", &mut self.reclaims),
             ("blocks paced", &mut self.blocks_paced),
+            ("mapping pages read", &mut self.mapping_reads),
+            ("mapping pages written", &mut self.mapping_writes),
             ("blocks moved", &mut self.blocks_moved),
             ("slots wasted", &mut self.blocks_wasted),
             ("windows entered", &mut self.windows_entered),
@@ -69,6 +73,8 @@ impl Tally {
             wear_moves: firmware.wear_moves,
             reclaims: firmware.reclaims,
             blocks_paced: firmware.blocks_paced,
+            mapping_reads: firmware.mapping_reads,
+            mapping_writes: firmware.mapping_writes,
             blocks_moved: firmware.slots_moved,
             blocks_wasted: firmware.slots_wasted,
             windows_entered: firmware.windows_entered,
