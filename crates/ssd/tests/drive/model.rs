@@ -57,3 +57,10 @@ fn the_same_seed_runs_the_same_way() {
         assert_ne!(first.trace, 0);
     }
 }
+
+/// Clients waited for mapping pages, these for superblocks, and collection for clients.
+#[test]
+fn a_paged_drive_comes_to_no_standstill() {
+    let tally = run_trial(689, &Shape::of_seed(689), None).expect("the model agrees");
+    assert!(tally.mapping_writes > 0, "{tally}");
+}
