@@ -19,6 +19,7 @@ use runtime::{IoClass, Notify, PageImage};
 
 use super::Set;
 use super::place::Stream;
+use crate::SsdProfile;
 use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
 
@@ -34,14 +35,16 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    pub(super) fn new(capacity: usize, blocks_per_page: u32) -> Self {
-        Self {
-            blocks_per_page,
+    /// None if the whole mapping is in memory.
+    pub(super) fn of(profile: &SsdProfile) -> Option<Self> {
+        let (mapping, capacity) = profile.mapping.as_ref().zip(profile.cached_mapping_pages())?;
+        Some(Self {
+            blocks_per_page: mapping.blocks_per_page(),
             cache: RefCell::new(MapCache::new(capacity)),
             arrived: Notify::default(),
             changed: Notify::default(),
             puts_off: Cell::new(false),
-        }
+        })
     }
 }
 
