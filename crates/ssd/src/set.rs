@@ -212,11 +212,7 @@ impl Set {
             path: path(),
             path_apart: profile.undisturbed_clients.then(path),
             mapping: RefCell::new(Mapping::new(blocks + mapping_pages, prefill.clone())),
-            paging: profile
-                .mapping
-                .as_ref()
-                .zip(profile.cached_mapping_pages())
-                .map(|(mapping, capacity)| Paging::new(capacity, mapping.blocks_per_page())),
+            paging: Paging::new(&profile),
             mapping_superblocks: profile.mapping_superblocks(&layout),
             table: RefCell::new(Table::new(&layout, 2 * per_half, prefill.as_ref())),
             prefill,

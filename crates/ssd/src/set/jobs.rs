@@ -333,7 +333,8 @@ mod tests {
     #[test]
     fn mapping_pages_beyond_their_share_are_collected_and_nobody_else_pays_for_them() {
         let mut low = table(&[9, 2, 5, 4, 9, 9, 9]);
-        [1, 3].into_iter().for_each(|superblock| low.is_for_mapping(superblock));
+        low.is_for_mapping(1);
+        low.is_for_mapping(3);
         let shared = Facts { mapping_superblocks: 2, ..facts() };
         let of_clients = Some(Job::Collect(2, Reason::Space));
         assert_eq!(decide(&low, &shared).job, of_clients, "mapping pages have their share");

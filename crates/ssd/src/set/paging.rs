@@ -21,6 +21,7 @@ use super::Set;
 use super::place::Stream;
 use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
+use crate::profile::SsdProfile;
 
 /// See the module.
 pub(super) struct Paging {
@@ -34,14 +35,16 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    pub(super) fn new(capacity: usize, blocks_per_page: u32) -> Self {
-        Self {
-            blocks_per_page,
+    /// None where the whole mapping is in memory.
+    pub(super) fn new(profile: &SsdProfile) -> Option<Self> {
+        let capacity = profile.cached_mapping_pages()?;
+        Some(Self {
+            blocks_per_page: profile.mapping.as_ref()?.blocks_per_page(),
             cache: RefCell::new(MapCache::new(capacity)),
             arrived: Notify::default(),
             changed: Notify::default(),
             puts_off: Cell::new(false),
-        }
+        })
     }
 }
 
