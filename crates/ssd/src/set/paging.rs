@@ -22,6 +22,7 @@ use super::place::Stream;
 use crate::SsdProfile;
 use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
+use crate::profile::SsdProfile;
 
 /// See the module.
 pub(super) struct Paging {
