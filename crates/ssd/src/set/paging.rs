@@ -19,7 +19,6 @@ use runtime::{IoClass, Notify, PageImage};
 
 use super::Set;
 use super::place::Stream;
-use crate::SsdProfile;
 use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
 use crate::profile::SsdProfile;
