@@ -92,7 +92,7 @@ impl PaperName {
 enum ScaleName {
     /// Minutes: smaller drives and fewer pairs in the same proportions
     Quick,
-    /// The paper's number of pairs: hours for pink and vigil, and up to 16 GiB of memory; --resume goes on
+    /// The paper's number of pairs: hours for pink and vigil, and up to 17 GiB of memory; --resume goes on
     Paper,
 }
 
