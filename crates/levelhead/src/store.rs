@@ -307,7 +307,8 @@ impl Store {
         synced.map_err(|error| self.error(&error))
     }
 
-    /// Flushes what is in memtables, and waits until no background work is due. Beside threads that write flat out that may be long.
+    /// Flushes what is in memtables, and waits until no flush and no compaction is due. Beside threads that write flat out that may be long.
+    /// Garbage may be collected still: a store that was full takes puts again a little later ([`Self::compact`] waits for that).
     pub fn settle(&self) {
         self.call(|root| {
             let engine = root.engine.clone();
