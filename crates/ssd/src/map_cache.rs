@@ -83,7 +83,11 @@ impl Leaving {
         let taken: Vec<u32> = (0..most).map_while(first).collect();
         for page in &taken {
             self.numbers.remove(page);
-            self.landing.insert(*page);
+            let is_alone = self.landing.insert(*page);
+            assert!(
+                is_alone,
+                "mapping page {page} is programmed, and its last program has not ended"
+            );
         }
         taken
     }

@@ -128,7 +128,8 @@ impl Table {
 
     /// Notes that a superblock which was just opened is for mapping pages.
     pub(crate) fn is_for_mapping(&mut self, superblock: u32) {
-        self.of_mut(superblock).is_mapping = true;
+        let was_mapping = std::mem::replace(&mut self.of_mut(superblock).is_mapping, true);
+        assert!(!was_mapping, "superblock {superblock} is for mapping pages already");
         self.mapping += 1;
     }
 

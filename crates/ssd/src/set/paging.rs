@@ -46,6 +46,11 @@ impl Paging {
             puts_off: Cell::new(false),
         })
     }
+
+    /// The mapping page that has the place of a block.
+    fn page_of(&self, lpn: Lpn) -> u32 {
+        lpn.0 / self.blocks_per_page
+    }
 }
 
 impl Set {
@@ -108,15 +113,14 @@ impl Set {
 
     /// Whether the place of a block could be looked up at once.
     pub(super) fn has_place(&self, lpn: Lpn) -> bool {
-        let is_known =
-            |paging: &Paging| paging.cache.borrow().is_known(lpn.0 / paging.blocks_per_page);
+        let is_known = |paging: &Paging| paging.cache.borrow().is_known(paging.page_of(lpn));
         self.paging.as_ref().is_none_or(is_known)
     }
 
     /// A client's block has a new place.
     pub(super) fn place_changed(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
-            paging.cache.borrow_mut().change(lpn.0 / paging.blocks_per_page);
+            paging.cache.borrow_mut().change(paging.page_of(lpn));
             self.pages_changed(paging);
         }
     }
@@ -124,7 +128,7 @@ impl Set {
     /// A block was moved.
     pub(super) fn place_moved(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
-            paging.cache.borrow_mut().change_or_owe(lpn.0 / paging.blocks_per_page);
+            paging.cache.borrow_mut().change_or_owe(paging.page_of(lpn));
             self.pages_changed(paging);
         }
     }
@@ -158,7 +162,7 @@ impl Set {
     /// The mapping pages of blocks that are none themselves.
     fn pages_of(&self, paging: &Paging, blocks: impl Iterator<Item = Lpn>) -> BTreeSet<u32> {
         let of_clients = blocks.filter(|lpn| lpn.0 < self.blocks);
-        of_clients.map(|lpn| lpn.0 / paging.blocks_per_page).collect()
+        of_clients.map(|lpn| paging.page_of(lpn)).collect()
     }
 
     /// Mapping pages that may wait for a program before others wait for them: a program of each die.

@@ -5,6 +5,7 @@
 //! is on flash (they are hotter than both). One task writes each stream.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use flash::Geometry;
@@ -113,12 +114,12 @@ impl Set {
         match stream {
             Stream::Host => table.free() > self.reserve(&table) && !is_kept,
             Stream::Moved => table.free() > 0,
-            Stream::Mapping => {
-                let has_share = table.mapping_that_stay() < self.mapping_superblocks;
-                let kept = if has_share { RESERVE } else { self.kept(&table) };
-                let is_next = table.mapping_that_stay() <= self.mapping_superblocks;
-                table.free() > kept && is_next && (has_share || !is_kept)
-            }
+            Stream::Mapping => match table.mapping_that_stay().cmp(&self.mapping_superblocks) {
+                Ordering::Less => table.free() > RESERVE,
+                // One beyond their share, until another one is collected.
+                Ordering::Equal => table.free() > self.kept(&table) && !is_kept,
+                Ordering::Greater => false,
+            },
         }
     }
 
