@@ -7,6 +7,8 @@
 //! A directory that does not exist is lost only if the others know it by that name, or whoever opens the store says so
 //! ([`Options::degraded`]): else it is a name mistyped, and the directory that was meant would lack what is written without it.
 
+mod names;
+
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use crate::drive;
 use crate::error::Error;
 use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
 use crate::store::Store;
+use names::in_words;
+pub(crate) use names::{check_names, known_as, note_names};
 
 /// The version of the directory's form. What is in pages has one of its own.
 const FORMAT: u32 = 1;
@@ -320,19 +324,9 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
             "{} of {} directories are lost or empty, {}; one may be: bring back the others, or see whether these are their names",
             missing.len(),
             directories.len(),
-            names(&missing)
+            in_words(&missing)
         ))),
         first => Ok(first),
-    }
-}
-
-/// Paths in words.
-pub(crate) fn names(paths: &[PathBuf]) -> String {
-    let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    match all.as_slice() {
-        [] => String::new(),
-        [only] => only.clone(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 
@@ -344,62 +338,6 @@ pub(crate) fn say_whole(directories: &[PathBuf]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// A directory that does not exist is one that was lost.
-///
-/// # Errors
-/// [`Error::Missing`]: the others know none by that name.
-pub(crate) fn check_names(directories: &[PathBuf]) -> Result<(), Error> {
-    for (member, directory) in directories.iter().enumerate() {
-        if directory.try_exists().unwrap_or(true) {
-            continue;
-        }
-        let said = directories.iter().filter_map(|other| read(other).ok().flatten());
-        let known: Vec<String> =
-            said.filter_map(|said| said.directories.get(member).cloned()).collect();
-        let is_it = |known: &String| whole_path(Path::new(known)) == whole_path(directory);
-        if !known.iter().any(is_it) {
-            let was = match known.first() {
-                Some(known) => format!(" The store's directory in its place was {known}."),
-                None => String::new(),
-            };
-            return Err(Error::Missing(format!(
-                "{} does not exist: is the name right?{was} If it is lost, the option `degraded` goes on without it",
-                directory.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The path from the root on, without links as far as it is there.
-fn whole_path(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-    let Some((part, real)) = there else { return path };
-    real.join(path.strip_prefix(part).unwrap_or(Path::new("")))
-}
-
-/// How directories are known from now on: their paths from the root on, with the links that lead there, which stay when a drive behind one goes.
-pub(crate) fn known_as(directories: &[PathBuf]) -> Vec<String> {
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let text = |path: &PathBuf| absolute(path).to_string_lossy().into_owned();
-    if directories.len() == 1 { Vec::new() } else { directories.iter().map(text).collect() }
-}
-
-/// Notes where the directories are, of which none is lost. It serves to tell a lost one by its name later: where it cannot be written, the store is
-/// none the worse.
-pub(crate) fn note_names(directories: &[PathBuf], identity: &Identity) {
-    let now = known_as(directories);
-    if identity.directories.is_empty() || identity.directories == now {
-        return;
-    }
-    for directory in directories {
-        if let Ok(Some(said)) = read(directory) {
-            let _ = write(directory, &Identity { directories: now.clone(), ..said });
-        }
-    }
 }
 
 /// The pages of a directory are in a file of it: a drive that has its name is somebody's, and may be written to where it is taken for a fresh one.
