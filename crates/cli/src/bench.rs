@@ -22,7 +22,7 @@ use workload::Stop;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
 use crate::sweep::Cell;
-use crate::{files, interrupt, memory, output, progress, side_by_side};
+use crate::{interrupt, memory, output, progress, side_by_side};
 pub(crate) use arguments::BenchArguments;
 use kept::Drive;
 
@@ -40,9 +40,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         bail!("--save-drive keeps the drive of one run: give each flag one value");
     }
     let runs = planned(cells)?;
-    if let Some(directory) = &arguments.out {
-        files::check_results(directory, arguments.force)?;
-    }
+    arguments.results.check()?;
     match &runs[..] {
         [run] => one(arguments, run),
         runs => several(arguments, runs),
@@ -87,7 +85,7 @@ const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
 fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
-    match bench(run, Progress::new(arguments.progress), &stop) {
+    match bench(run, Progress::new(arguments.results.progress), &stop) {
         Err(error @ BenchError::Interrupted { .. }) => {
             output::say(&error.to_string());
             Ok(interrupt::exit_code())
@@ -116,10 +114,7 @@ fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitC
         threads: arguments.threads,
         bytes_per_run: need,
         for_less_memory: FOR_LESS_MEMORY,
-        out: arguments.out.as_deref(),
-        may_write_over: arguments.force,
-        as_json: arguments.json,
-        progress: arguments.progress,
+        results: &arguments.results,
     };
     side_by_side::run(jobs.collect(), &how)
 }
@@ -157,11 +152,7 @@ fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<Exi
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
 fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
     let (json, text) = texts(outcome)?;
-    let printed = output::print(if arguments.json { &json } else { &text });
-    if let Some(directory) = &arguments.out {
-        files::write_results(directory, arguments.force, files_of(outcome, &json, &text))?;
-    }
-    printed
+    arguments.results.show(&json, &text, || files_of(outcome, &json, &text))
 }
 
 /// The result for programs and for eyes.

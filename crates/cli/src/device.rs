@@ -13,7 +13,7 @@ use workload::Stop;
 
 use crate::host::peak_rss_bytes;
 use crate::progress::ProgressForm;
-use crate::{files, interrupt, memory, output, side_by_side};
+use crate::{interrupt, memory, output, side_by_side};
 pub(crate) use arguments::DeviceArguments;
 use planned::{Planned, planned, runs};
 use progress::Progress;
@@ -27,9 +27,7 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     for warning in &warnings {
         output::say(warning);
     }
-    if let Some(directory) = &arguments.out {
-        files::check_results(directory, arguments.force)?;
-    }
+    arguments.results.check()?;
     match &runs[..] {
         [run] => one(arguments, run),
         runs => several(arguments, runs),
@@ -43,7 +41,8 @@ const FOR_LESS_MEMORY: &str = "take a smaller drive, or write less (--operations
 fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
-    let done = simulate(run, &Rc::new(Progress::new(&run.spec, arguments.progress)), &stop)?;
+    let done =
+        simulate(run, &Rc::new(Progress::new(&run.spec, arguments.results.progress)), &stop)?;
     show(arguments, run, &done)?;
     if let Some(trouble) = trouble(&done.report) {
         bail!(trouble);
@@ -71,10 +70,7 @@ fn several(arguments: &DeviceArguments, runs: &[Planned]) -> anyhow::Result<Exit
         threads: arguments.threads,
         bytes_per_run: need,
         for_less_memory: FOR_LESS_MEMORY,
-        out: arguments.out.as_deref(),
-        may_write_over: arguments.force,
-        as_json: arguments.json,
-        progress: arguments.progress,
+        results: &arguments.results,
     };
     side_by_side::run(jobs.collect(), &how)
 }
@@ -104,15 +100,7 @@ fn trouble(report: &JobReport) -> Option<String> {
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
 fn show(arguments: &DeviceArguments, run: &Planned, done: &Done) -> anyhow::Result<()> {
     let (json, text) = done.texts()?;
-    let printed = output::print(if arguments.json { &json } else { &text });
-    if let Some(directory) = &arguments.out {
-        files::write_results(
-            directory,
-            arguments.force,
-            files_of(&run.spec, &done.report, &json, &text),
-        )?;
-    }
-    printed
+    arguments.results.show(&json, &text, || files_of(&run.spec, &done.report, &json, &text))
 }
 
 /// Does the job, and measures what that takes here.

@@ -16,6 +16,7 @@ mod overrides;
 mod plan;
 mod progress;
 mod reproduce;
+mod results;
 mod serve;
 mod shells;
 mod show;

@@ -12,6 +12,7 @@ use workload::Stop;
 
 use crate::progress::ProgressForm;
 use crate::reproduce::{Ended, Progress, threads_words};
+use crate::results::ResultArguments;
 use crate::{files, host, interrupt, memory, output, progress, sweep};
 
 /// What a run gave.
@@ -56,10 +57,7 @@ pub(crate) struct How<'a> {
     pub(crate) bytes_per_run: u64,
     /// What to do where not even one has that.
     pub(crate) for_less_memory: &'static str,
-    pub(crate) out: Option<&'a Path>,
-    pub(crate) may_write_over: bool,
-    pub(crate) as_json: bool,
-    pub(crate) progress: ProgressForm,
+    pub(crate) results: &'a ResultArguments,
 }
 
 /// Says in lines of JSON which runs begin and end.
@@ -109,7 +107,7 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
         })
     });
     let (jobs, threads) = (jobs.collect(), threads(how)?);
-    let outcomes = match how.progress {
+    let outcomes = match how.results.progress {
         ProgressForm::Json => reproduce::run_all(jobs, threads, &JsonLines),
         ProgressForm::None => reproduce::run_all(jobs, threads, &Silent),
         ProgressForm::Auto => {
@@ -172,15 +170,15 @@ fn show(done: &[(usize, &str, Done)], how: &How<'_>) -> anyhow::Result<()> {
     let alone = || done.iter().filter_map(|(_, _, one)| one.file("result.txt")).collect::<String>();
     let results =
         done.iter().map(|(_, name, one)| (*name, one.file("result.json").unwrap_or("{}")));
-    let text = match (&side_by_side, how.as_json) {
+    let text = match (&side_by_side, how.results.json) {
         (_, true) => json_of(results)?,
         (Some(side_by_side), false) => side_by_side.table(),
         (None, false) => alone().trim_end().to_owned(),
     };
     let printed = output::print(&text);
-    if let Some(directory) = how.out {
+    if let Some(directory) = &how.results.out {
         let write = || write_all(directory, done, side_by_side.as_ref(), how.title);
-        files::replace(directory, how.may_write_over, files::Replaced::Runs, write)?;
+        files::replace(directory, how.results.force, files::Replaced::Runs, write)?;
     }
     printed
 }

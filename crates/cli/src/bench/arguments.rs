@@ -9,7 +9,7 @@ use lab::device::Before;
 use workload::trace::kv::KvFormat;
 
 use crate::overrides::Setting;
-use crate::progress::ProgressForm;
+use crate::results::ResultArguments;
 use crate::store::DurabilityArgument;
 use crate::values;
 use crate::values::BenchWindows;
@@ -137,18 +137,8 @@ pub(crate) struct BenchArguments {
     /// 200 to 400]
     #[arg(long, allow_hyphen_values = true, value_parser = values::slice)]
     pub(super) slice: Option<Duration>,
-    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
-    #[arg(long)]
-    pub(super) out: Option<PathBuf>,
-    /// Write over results that are in that directory
-    #[arg(long)]
-    pub(super) force: bool,
-    /// How it is shown how far the work is
-    #[arg(long, value_enum, default_value_t)]
-    pub(super) progress: ProgressForm,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) results: ResultArguments,
 }
 
 impl BenchArguments {

@@ -52,7 +52,7 @@ pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Res
     }
     let Some(file) = &arguments.save_drive else { return Ok(Drive::Fresh) };
     bench::check_keeping(spec)?;
-    if file.exists() && !arguments.force {
+    if file.exists() && !arguments.results.force {
         bail!(
             "{} is there already: give another file, or --force to write over it",
             file.display()

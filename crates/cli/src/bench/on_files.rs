@@ -14,7 +14,7 @@ use super::{Progress, end};
 use crate::host::{Drives, cores};
 use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;
-use crate::{files, interrupt, output};
+use crate::{interrupt, output};
 
 pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut options = options(arguments)?;
@@ -27,12 +27,10 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     options.expected_key_bytes = key_bytes as u32;
     options.expected_value_bytes = value_bytes.typical_bytes();
     check_place(&arguments.store)?;
-    if let Some(directory) = &arguments.out {
-        files::check_results(directory, arguments.force)?;
-    }
+    arguments.results.check()?;
     let store = Store::open_over(&arguments.store, &options)?;
     say_if_refused(&store, options.windows);
-    let mut progress = Progress::new(arguments.progress);
+    let mut progress = Progress::new(arguments.results.progress);
     let stop = interrupt::stop_on_interrupt();
     let outcome = lab::live::run(&spec, &store, &Drives, &mut progress, &stop);
     output::say(&format!("the store stays in {}", spec.place));

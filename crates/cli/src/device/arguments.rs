@@ -1,11 +1,9 @@
 //! The flags of `levelhead device`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use crate::overrides::Setting;
-use crate::progress::ProgressForm;
+use crate::results::ResultArguments;
 use crate::values;
 
 #[derive(Args, Clone)]
@@ -100,16 +98,6 @@ pub(crate) struct DeviceArguments {
     /// is memory for them]
     #[arg(long, value_parser = values::threads)]
     pub(super) threads: Option<u64>,
-    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
-    #[arg(long)]
-    pub(super) out: Option<PathBuf>,
-    /// Write over results that are in that directory
-    #[arg(long)]
-    pub(super) force: bool,
-    /// How it is shown how far the work is
-    #[arg(long, value_enum, default_value_t)]
-    pub(super) progress: ProgressForm,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) results: ResultArguments,
 }

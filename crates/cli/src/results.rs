@@ -1,0 +1,45 @@
+//! Where the result of a run goes, and how far the work is shown: the same for all commands that measure.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::progress::ProgressForm;
+use crate::{files, output};
+
+#[derive(Args, Clone)]
+pub(crate) struct ResultArguments {
+    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Write over results that are in that directory
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How it is shown how far the work is
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) progress: ProgressForm,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ResultArguments {
+    /// Whether the result can be written, asked before the work.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.out.iter().try_for_each(|directory| files::check_results(directory, self.force))
+    }
+
+    /// Prints the result, then writes its files: a directory that is full does not cost the result.
+    pub(crate) fn show<F: IntoIterator<Item = (&'static str, String)>>(
+        &self,
+        json: &str,
+        text: &str,
+        files: impl FnOnce() -> F,
+    ) -> anyhow::Result<()> {
+        let printed = output::print(if self.json { json } else { text });
+        if let Some(directory) = &self.out {
+            files::write_results(directory, self.force, files())?;
+        }
+        printed
+    }
+}
