@@ -195,6 +195,9 @@ impl Root {
             }
             _ => Error::of_opening(&error, &place, &device.troubles()),
         })?;
+        if let Some(volume) = &volume {
+            volume.begin_filling();
+        }
         if lost.is_empty() && !options.read_only {
             directory::note_names(&directories, &identity);
         }
@@ -246,11 +249,17 @@ fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
     let each = |members: Vec<usize>, what: &'static str| {
         members.into_iter().map(move |member| format!("{} {what}", directories[member].display()))
     };
-    let away = each(volume.failed_members(), "is gone");
-    let behind = each(volume.members_behind(), "lacks what was written without it");
-    let all: Vec<String> = away.chain(behind).collect();
+    let (away, unread) = (volume.failed_members(), volume.unread_members());
+    let is_other = |member: &usize| !away.contains(member) && !unread.contains(member);
+    let behind = volume.members_behind().into_iter().filter(is_other).collect();
+    let has_unread = !unread.is_empty();
+    let all: Vec<String> = each(away, "is gone")
+        .chain(each(unread, "could not be read in part"))
+        .chain(each(behind, "lacks what was written without it"))
+        .collect();
+    let again = if has_unread { "see to what cannot be read, " } else { "" };
     Error::Missing(format!(
-        "{}: bring back what is away and open the store with all of its directories; `levelhead repair` saves what the others have",
+        "{}: {again}bring back what is away and open the store with all of its directories; `levelhead repair` saves what the others have",
         all.join(", ")
     ))
 }

@@ -280,7 +280,7 @@ impl<M: Medium> PageStore<M> {
         let mut found = Vec::with_capacity(pages.len());
         for page in pages {
             let image = self.whole_page(*page).await?;
-            found.push(groups::decode(image.bytes(), PageKind::Log)?);
+            found.push(groups::decode(&image, PageKind::Log)?);
         }
         groups::joined(&found)
     }
@@ -347,9 +347,9 @@ fn add_journal(
     log: &mut Vec<(PageNo, GroupPage)>,
     manifest: &mut Vec<GroupPage>,
 ) {
-    if let Some(part) = groups::decode(image.bytes(), PageKind::Log) {
+    if let Some(part) = groups::decode(image, PageKind::Log) {
         log.push((page, part.without_part()));
-    } else if let Some(part) = groups::decode(image.bytes(), PageKind::Manifest) {
+    } else if let Some(part) = groups::decode(image, PageKind::Manifest) {
         manifest.push(part);
     }
 }

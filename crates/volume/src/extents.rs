@@ -9,8 +9,8 @@ pub(crate) enum Presence {
     Whole,
     /// Nothing that could be relied on.
     Absent,
-    /// The first so many stripes, with a hole among the last of them. They are served until the member is
-    /// emptied, to be filled with the extent again.
+    /// The first so many stripes, with a hole among the last of them, or with a header that could not be read. They are served until the
+    /// member is emptied, to be filled with the extent again.
     Torn {
         /// Stripes it has.
         rows: u32,
@@ -60,6 +60,8 @@ pub(crate) struct Extent {
     pub put_off: u32,
     /// Members that are still being filled with an earlier life of it.
     pub deferred: u64,
+    /// Members in doubt that keep what they have, because others cannot give it.
+    pub kept: u64,
     /// By member.
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
@@ -87,6 +89,7 @@ impl Extent {
             on_their_way: 0,
             put_off: 0,
             deferred: 0,
+            kept: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
         }
@@ -151,8 +154,10 @@ impl Extent {
         self.appends += 1;
         let takers = self.takers(row);
         for presence in &mut self.on {
-            if let Presence::Filling { done, again } = presence {
-                *again |= row == *done;
+            match presence {
+                Presence::Filling { done, again } => *again |= row == *done,
+                Presence::Torn { rows } => *rows = row.min(*rows),
+                Presence::Whole | Presence::Absent => {}
             }
         }
         takers
@@ -174,7 +179,8 @@ impl Extent {
     }
 
     pub(crate) fn needs_filling(&self, member: usize) -> bool {
-        self.is_live && matches!(self.on[member], Presence::Absent | Presence::Torn { .. })
+        let lacks = matches!(self.on[member], Presence::Absent | Presence::Torn { .. });
+        self.is_live && lacks && self.kept & bit(member) == 0
     }
 
     pub(crate) fn is_unsynced(&self) -> bool {

@@ -92,6 +92,10 @@ impl<M: Medium> Medium for Volume<M> {
         self.inner.is_anywhere
     }
 
+    fn unreadable_is_lost(&self) -> bool {
+        self.inner.taker(0).medium.unreadable_is_lost()
+    }
+
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {
         self.inner.release_extent(extent)
     }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use pages::{ExtentId, Medium};
 use runtime::{IoClass, PageImage};
 
+use crate::extents::bit;
 use crate::header::{self, Header};
 use crate::planted::Fault;
 use crate::run;
@@ -42,9 +43,90 @@ impl<M: Medium> Inner<M> {
         taker.medium.append_by(pass, place, pages, IoClass::Journal)
     }
 
-    /// Writes the headers of an extent again where that is possible: who has not all of it, and that
-    /// those in `filled` have.
-    pub(crate) async fn note(self: &Rc<Self>, id: ExtentId, life: u64, filled: u64) {
+    /// Notes in the headers of an extent which members have not all of it, before a sync is acknowledged without them.
+    ///
+    /// A header condemns never more members than the layout stands, and only once the others have durably what
+    /// they have: should power fail now, they alone are relied on.
+    pub(crate) async fn note_absence(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
+        if !self.begin_noting(id, life).await {
+            return Ok(());
+        }
+        let noted = self.note_who_is_missing(id, life).await;
+        self.end_noting(id);
+        noted
+    }
+
+    async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
+        let heeds_most = !self.planted.has(Fault::NoteTooMany);
+        if heeds_most {
+            self.check_redundancy(id)?;
+        }
+        if self.is_anywhere {
+            self.sync_whole(id, life).await;
+        }
+        if self.extents.borrow().get(id).life != life {
+            return Ok(());
+        }
+        if heeds_most {
+            self.check_redundancy(id)?;
+        }
+        let whole = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.noted |= extent.missing();
+            extent.revision = run::next_revision(self.run.get(), extent.revision);
+            !extent.missing()
+        };
+        if self.is_anywhere && !self.planted.has(Fault::ForgetAbsence) {
+            self.append_headers(whole, id, life).await;
+        }
+        Ok(())
+    }
+
+    /// Notes that a member has all of an extent now. The others say so when it has its own header: were
+    /// another one condemned before, nobody might be left who is relied on.
+    pub(crate) async fn note_filled(
+        self: &Rc<Self>,
+        taker: &Taker<M>,
+        id: ExtentId,
+        life: u64,
+    ) -> Done {
+        if !self.begin_noting(id, life).await {
+            return Ok(());
+        }
+        let noted = self.note_one_filled(taker, id, life).await;
+        self.end_noting(id);
+        noted
+    }
+
+    async fn note_one_filled(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, life: u64) -> Done {
+        let is_filled = || {
+            let is_same = self.extents.borrow().get(id).life == life;
+            is_same && self.is_current(taker) && self.is_whole(taker.index, id)
+        };
+        if !is_filled() {
+            return Ok(());
+        }
+        let (missing, stream) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.noted &= !bit(taker.index);
+            extent.revision = run::next_revision(self.run.get(), extent.revision);
+            (extent.missing(), extent.stream)
+        };
+        if !self.is_anywhere {
+            return Ok(());
+        }
+        self.of_member(taker, self.append_header(taker, id).await)?;
+        self.of_member(taker, taker.medium.sync_by(self.pass(stream), stream).await)?;
+        if is_filled() {
+            self.append_headers(!missing & !bit(taker.index), id, life).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until the headers of an extent may be written again; false if that is another one by then.
+    async fn begin_noting(&self, id: ExtentId, life: u64) -> bool {
         // A header that is still being written might land behind this one.
         let is_free = || {
             let extents = self.extents.borrow();
@@ -52,34 +134,57 @@ impl<M: Medium> Inner<M> {
             extent.life != life || !extent.is_noting && extent.headers_under_way == 0
         };
         self.changed.wait_until(is_free).await;
-        let whole = {
-            let mut extents = self.extents.borrow_mut();
-            let extent = extents.get_mut(id);
-            if extent.life != life {
-                return;
-            }
-            (extent.is_noting, extent.busy) = (true, extent.busy + 1);
-            extent.noted = extent.noted & !filled | extent.missing();
-            extent.revision = run::next_revision(self.run.get(), extent.revision);
-            !extent.missing()
-        };
-        let forgets = self.planted.has(Fault::ForgetAbsence);
-        if self.is_anywhere && !forgets {
-            let append = |taker: Taker<M>| {
-                let header = self.append_header(&taker, id);
-                (taker, header)
-            };
-            let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();
-            for (taker, header) in headers {
-                if let Err(why) = header.await {
-                    self.missed(&taker, id, life, why);
-                }
-            }
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if extent.life != life {
+            return false;
         }
+        (extent.is_noting, extent.busy) = (true, extent.busy + 1);
+        true
+    }
+
+    fn end_noting(&self, id: ExtentId) {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
         (extent.is_noting, extent.busy) = (false, extent.busy - 1);
         drop(extents);
         self.changed.notify_all();
+    }
+
+    /// Fails if more members lack some of an extent than the layout stands.
+    fn check_redundancy(&self, id: ExtentId) -> Done {
+        let missing = self.extents.borrow().get(id).missing();
+        if self.stands(missing) { Ok(()) } else { Err(self.why_too_few()) }
+    }
+
+    /// Makes durable what members have that have all of an extent; those that fail have not.
+    async fn sync_whole(self: &Rc<Self>, id: ExtentId, life: u64) {
+        let (missing, stream) = {
+            let extents = self.extents.borrow();
+            (extents.get(id).missing(), extents.get(id).stream)
+        };
+        let pass = self.pass(stream);
+        let takers = self.takers_of(self.all() & !missing);
+        let syncs: Vec<_> =
+            takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
+        for (taker, sync) in syncs {
+            if let Err(why) = sync.await {
+                self.missed(&taker, id, life, why);
+            }
+        }
+    }
+
+    /// Writes the headers of an extent on members; those that fail have not all of it.
+    async fn append_headers(self: &Rc<Self>, members: u64, id: ExtentId, life: u64) {
+        let append = |taker: Taker<M>| {
+            let header = self.append_header(&taker, id);
+            (taker, header)
+        };
+        let headers: Vec<_> = self.takers_of(members & self.all()).map(append).collect();
+        for (taker, header) in headers {
+            if let Err(why) = header.await {
+                self.missed(&taker, id, life, why);
+            }
+        }
     }
 }

@@ -16,6 +16,9 @@ pub struct Options {
     pub fills: bool,
     /// Bytes a second that a member is filled with in the background.
     pub refill_bytes_per_second: u64,
+    /// How often the filling of a member reads again what the others could not give, a second later each time, before it takes a
+    /// page for lost. What they cannot read for a moment is not lost.
+    pub refill_retries: u32,
     /// Processor time for the exclusive or of a KiB with another.
     pub xor_ns_per_kib: f64,
     /// After how long a client's read of a page that has not come is rebuilt from the others as well, where there is
@@ -26,7 +29,8 @@ pub struct Options {
 impl Options {
     /// A volume of that layout and identity.
     ///
-    /// A member is filled with 100 MB/s (assumed: a tenth of what a drive writes). Parity costs 60 ns a
+    /// A member is filled with 100 MB/s (assumed: a tenth of what a drive writes), and tries five seconds long to read what the
+    /// others cannot (assumed: a path that comes back). Parity costs 60 ns a
     /// KiB (assumed: one core reads twice and writes once at 17 GB/s each).
     pub fn new(layout: Layout, id: u64) -> Self {
         Self {
@@ -34,6 +38,7 @@ impl Options {
             id,
             fills: true,
             refill_bytes_per_second: 100_000_000,
+            refill_retries: 5,
             xor_ns_per_kib: 60.0,
             hedge_after: None,
         }

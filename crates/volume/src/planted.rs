@@ -14,6 +14,10 @@ pub enum Fault {
     ParityLeftOut,
     /// The header of an extent does not say who missed writes to it.
     ForgetAbsence,
+    /// A sync notes all who missed writes, more of them than the layout stands.
+    NoteTooMany,
+    /// A header that cannot be read is none.
+    UnreadAsBlank,
     /// A stripe that is written while it is being filled in is not filled in again.
     FillWithoutRecheck,
     /// What cannot be rebuilt is filled in as if nothing had been there.
@@ -39,12 +43,14 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
         Self::ParityLeftOut,
         Self::ForgetAbsence,
+        Self::NoteTooMany,
+        Self::UnreadAsBlank,
         Self::FillWithoutRecheck,
         Self::LostAsEmpty,
         Self::ReleaseUnderFill,
@@ -59,6 +65,11 @@ impl Fault {
 }
 
 impl Fault {
+    /// Whether it takes reads, writes or syncs of several members that fail to show.
+    pub fn is_of_failures(self) -> bool {
+        matches!(self, Self::NoteTooMany | Self::UnreadAsBlank)
+    }
+
     /// Whether it takes windows to show.
     pub fn is_of_windows(self) -> bool {
         matches!(

@@ -19,12 +19,12 @@ use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::reading::Outcome;
 use crate::run;
-use crate::survey::{Found, Verdict, judge};
+use crate::survey::{Found, Rules, Verdict, judge};
 use crate::volume::{Condition, Inner, Setup, Taker, Volume};
 
 impl<M: Medium> Volume<M> {
-    /// The volume that lies on members, after a power cut or any other end. Blank members are filled
-    /// like fresh ones.
+    /// The volume that lies on members, after a power cut or any other end. Where places can be written again nothing is
+    /// written: whoever finds all there that is needed calls [`Self::begin_filling`].
     ///
     /// # Errors
     /// [`VolumeError`] if the members do not fit together, or are not this volume's.
@@ -32,13 +32,22 @@ impl<M: Medium> Volume<M> {
         let volume = Self::create(setup)?;
         let inner = &volume.inner;
         inner.ask_for_writes().await;
+        let mut found = Vec::with_capacity(inner.stripes.shape().extents as usize);
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
-            inner.survey(id).await?;
+            found.push(inner.look_at(id).await?);
         }
-        for member in 0..inner.stripes.members() {
-            inner.start_filling(member);
+        let fresh = fresh_members(&found, inner.stripes.members());
+        for (id, found) in (0..).map(ExtentId).zip(&found) {
+            inner.survey(id, found, fresh).await;
         }
         Ok(volume)
+    }
+
+    /// Fills members with what they lack, in the background; blank ones like fresh ones.
+    pub fn begin_filling(&self) {
+        for member in 0..self.inner.stripes.members() {
+            self.inner.start_filling(member);
+        }
     }
 }
 
@@ -53,7 +62,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    async fn survey(self: &Rc<Self>, id: ExtentId) -> Result<(), VolumeError> {
+    /// What members have of an extent, in their order.
+    async fn look_at(&self, id: ExtentId) -> Result<Vec<Found>, VolumeError> {
         let takers = self.takers();
         let found = join_all(takers.iter().map(|taker| self.look(taker, id))).await;
         for (taker, found) in takers.iter().zip(&found) {
@@ -63,24 +73,36 @@ impl<M: Medium> Inner<M> {
                     self.know(taker.index, header)?;
                     self.hear_of(header.run.max(header.revision));
                 }
+                Found::Unread => self.unread.set(self.unread.get() | bit(taker.index)),
                 Found::There { header: None, .. } => {}
             }
         }
-        let believes = self.planted.has(Fault::BelieveStaleExtents);
-        let verdict =
-            judge(&found, self.stripes.layout(), self.stripes.spares(), self.is_anywhere, believes);
+        Ok(found)
+    }
+
+    /// Decides what an extent is, of what its members have; `fresh` ones have nothing of any.
+    async fn survey(self: &Rc<Self>, id: ExtentId, found: &[Found], fresh: u64) {
+        let rules = Rules {
+            layout: self.stripes.layout(),
+            spares: self.stripes.spares(),
+            heeds_notes: self.is_anywhere,
+            believes_stale: self.planted.has(Fault::BelieveStaleExtents),
+            believes_too_many: self.planted.has(Fault::NoteTooMany),
+            fresh,
+        };
+        let verdict = judge(found, &rules);
         if let Some(verdict) = verdict {
-            let frontiers = frontiers_of(verdict.whole, &found);
+            let frontiers = frontiers_of(verdict.whole, found);
             let furthest = frontiers.iter().copied().max().unwrap_or(0);
             let rows = self.stripes.rows_begun(furthest);
+            let silent = self.gone() | unread_of(found);
             // An extent that was opened and not appended to is as good as empty, if that can be told.
             if self.is_anywhere || verdict.whole == 0 || rows > 0 {
-                self.restore(id, &verdict, &frontiers, rows).await;
-                return Ok(());
+                self.restore(id, &verdict, silent, &frontiers, rows).await;
+                return;
             }
         }
-        self.set_left_over(id, &found);
-        Ok(())
+        self.set_left_over(id, found);
     }
 
     /// What a member has of an extent.
@@ -96,9 +118,16 @@ impl<M: Medium> Inner<M> {
         {
             Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
             Err(MediumError::Gone) => return Found::Gone,
+            // A member of another kind may have a header that a power cut left half written.
+            Err(_) if self.heeds_unread(taker) => return Found::Unread,
             Err(_) => None,
         };
         Found::There { frontier, header }
+    }
+
+    /// Whether a member that cannot read a header may have one.
+    fn heeds_unread(&self, taker: &Taker<M>) -> bool {
+        taker.medium.unreadable_is_lost() && !self.planted.has(Fault::UnreadAsBlank)
     }
 
     /// Whether a header is this member's of this volume.
@@ -133,6 +162,7 @@ impl<M: Medium> Inner<M> {
         self: &Rc<Self>,
         id: ExtentId,
         verdict: &Verdict,
+        silent: u64,
         frontiers: &[u32],
         begun: u32,
     ) {
@@ -149,13 +179,16 @@ impl<M: Medium> Inner<M> {
             (extent.rows, extent.run) = (rows, verdict.run);
             // Who does not answer may have a newer header, which says that it has all of it: that it was filled. So it counts
             // as not noted, and is noted again in this run before anything more is synced.
-            let noted = if self.is_anywhere { verdict.noted & !self.gone() } else { verdict.noted };
+            let noted = if self.is_anywhere { verdict.noted & !silent } else { verdict.noted };
+            for member in (0..self.stripes.members()).filter(|it| verdict.doubted & bit(*it) != 0) {
+                extent.on[member] = Presence::Torn { rows };
+            }
             (extent.revision, extent.noted) = (verdict.revision, noted);
             // Who does not answer may have stripes that the others lost when power was cut. Were these
             // written anew, it would bring back the old ones, and its frontier would not tell.
             extent.is_closed = !self.is_anywhere && self.is_any_gone();
         }
-        let stale = missing & self.writable();
+        let stale = missing & self.writable() & !verdict.doubted;
         self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
         if !self.is_anywhere && !is_lost {
             self.bring_in_line(id, frontiers, verdict.whole).await;
@@ -231,6 +264,18 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_whole(&self, member: usize, id: ExtentId) -> bool {
         self.extents.borrow().get(id).on[member] == Presence::Whole
     }
+}
+
+/// Members that answer and have no header of any extent.
+fn fresh_members(found: &[Vec<Found>], members: usize) -> u64 {
+    let is_nothing = |found: &Found| matches!(found, Found::There { header: None, .. });
+    bits((0..members).filter(|member| found.iter().all(|found| is_nothing(&found[*member]))))
+}
+
+/// Members whose headers cannot be read.
+fn unread_of(found: &[Found]) -> u64 {
+    let unread = found.iter().enumerate().filter(|(_, found)| **found == Found::Unread);
+    bits(unread.map(|(member, _)| member))
 }
 
 /// How far members are written, those that are not `whole` not at all.

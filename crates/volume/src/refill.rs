@@ -18,6 +18,17 @@ use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
 
+/// How long a filling waits before it reads again what others could not give.
+const PAUSE: Nanos = Nanos::from_millis(1_000);
+
+/// How fast a member is filled.
+struct Pace {
+    /// When the next stripe may be filled in.
+    due: Nanos,
+    /// How often it may still read again what others could not give.
+    retries: u32,
+}
+
 /// Why the filling of an extent ended.
 enum End {
     /// The member has it, or it is not wanted any more.
@@ -37,9 +48,10 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
-            let (mut due, mut has_filled) = (Nanos::ZERO, false);
+            let retries = inner.options.refill_retries;
+            let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries }, false);
             while let Some(id) = inner.next_to_fill(member) {
-                if let End::Stop = inner.fill(member, id, &mut due).await {
+                if let End::Stop = inner.fill(member, id, &mut pace).await {
                     break;
                 }
                 has_filled |= inner.is_whole(member, id);
@@ -72,13 +84,17 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Fills a member with an extent.
-    async fn fill(self: &Rc<Self>, member: usize, id: ExtentId, due: &mut Nanos) -> End {
+    async fn fill(self: &Rc<Self>, member: usize, id: ExtentId, pace: &mut Pace) -> End {
         // Headers may wait for the filling of an earlier life to end, and stripes wait for them.
         let headers = || self.extents.borrow().get(id).headers_under_way;
         self.changed.wait_until(|| headers() == 0).await;
         let (taker, life) = (self.taker(member), self.extents.borrow().get(id).life);
         let kept = if self.is_better_emptied(&taker, id).await {
             0
+        } else if self.is_anywhere {
+            // Its header is read again by the next opening.
+            self.keep_in_doubt(member, id, life);
+            return End::Next;
         } else {
             // Its own error shows by its condition.
             self.of_member(&taker, taker.medium.frontier(id).await).unwrap_or(0)
@@ -101,7 +117,7 @@ impl<M: Medium> Inner<M> {
             });
         }
         self.set_filled_with(member, Some(id));
-        let filled = self.fill_rows(&taker, id, life, kept, due).await;
+        let filled = self.fill_rows(&taker, id, life, kept, pace).await;
         self.set_filled_with(member, None);
         let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
         let end = match filled {
@@ -128,6 +144,16 @@ impl<M: Medium> Inner<M> {
         drop(extents);
         self.changed.notify_all();
         end
+    }
+
+    /// A member keeps what it has of an extent, which others cannot give.
+    fn keep_in_doubt(&self, member: usize, id: ExtentId, life: u64) {
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if extent.life == life {
+            extent.kept |= bit(member);
+            self.count(|stats| stats.kept_holes += 1);
+        }
     }
 
     /// Empties a member's extent, and begins it anew.
@@ -163,7 +189,7 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
         life: u64,
         kept: u32,
-        due: &mut Nanos,
+        pace: &mut Pace,
     ) -> Result<(), MediumError> {
         if kept == 0 {
             self.begin_anew(taker, id, life).await?;
@@ -174,24 +200,20 @@ impl<M: Medium> Inner<M> {
                 Fill::GivenUp => return Ok(()),
                 Fill::Done => break,
                 Fill::Wait => self.changed.notified().await,
-                Fill::Row(row) => self.fill_row(taker, id, life, (row, kept), due).await?,
+                Fill::Row(row) => self.fill_row(taker, id, life, (row, kept), pace).await?,
             }
         }
         self.changed.notify_all();
         let stream = self.extents.borrow().get(id).stream;
-        let (medium, pass) = (&taker.medium, self.pass(stream));
-        self.of_member(taker, medium.sync_by(pass, stream).await)?;
+        self.of_member(taker, taker.medium.sync_by(self.pass(stream), stream).await)?;
         if self.is_current(taker) && self.is_whole(taker.index, id) {
-            self.note(id, life, bit(taker.index)).await;
-            if self.is_anywhere {
-                self.of_member(taker, medium.sync_by(pass, stream).await)?;
-            }
+            self.note_filled(taker, id, life).await?;
         }
         Ok(())
     }
 
     /// A member's own error: it is lost by that, whatever the error of others would mean.
-    fn of_member<T>(
+    pub(crate) fn of_member<T>(
         &self,
         taker: &Taker<M>,
         outcome: Result<T, MediumError>,
@@ -214,12 +236,12 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
         life: u64,
         (row, kept): (u32, u32),
-        due: &mut Nanos,
+        pace: &mut Pace,
     ) -> Result<(), MediumError> {
-        if *due > self.handle.now() {
-            self.handle.sleep_until(*due).await;
+        if pace.due > self.handle.now() {
+            self.handle.sleep_until(pace.due).await;
         }
-        let chunk = self.rebuilt_chunk(taker.index, id, row).await?;
+        let chunk = self.rebuilt_chunk(taker.index, id, row, pace).await?;
         if !self.is_wanted(taker, id, life) {
             return Ok(());
         }
@@ -242,7 +264,7 @@ impl<M: Medium> Inner<M> {
         if self.is_wanted(taker, id, life) {
             let checks = !self.planted.has(Fault::FillWithoutRecheck);
             self.extents.borrow_mut().get_mut(id).end_fill(taker.index, checks);
-            *due = self.count_filled(taker.index, *due);
+            pace.due = self.count_filled(taker.index, pace.due);
         }
         Ok(())
     }
@@ -253,13 +275,20 @@ impl<M: Medium> Inner<M> {
         member: usize,
         id: ExtentId,
         row: u32,
+        pace: &mut Pace,
     ) -> Result<Vec<PageImage>, MediumError> {
         let spot = |offset| Spot { extent: id, row, column: 0, offset };
         let rebuild = |offset| self.rebuild_for(member, spot(offset), IoClass::GcRead);
         let reads: Vec<_> = (0..self.stripes.chunk_pages()).map(rebuild).collect();
         let mut chunk = Vec::with_capacity(reads.len());
-        for read in reads {
-            match read.await {
+        for (offset, read) in (0..).zip(reads) {
+            let mut read = read.await;
+            while matches!(read, Err(MediumError::Unreadable(_))) && pace.retries > 0 {
+                pace.retries -= 1;
+                self.handle.sleep(PAUSE).await;
+                read = rebuild(offset).await;
+            }
+            match read {
                 Ok(image) => chunk.push(image),
                 Err(MediumError::Unreadable(_)) => chunk.push(self.lost_page()),
                 Err(error) => return Err(error),

@@ -11,6 +11,17 @@
 //! come from what the members remembered that answered, and a member that is away may remember more, of what was
 //! never synced. Where no opening denies the other, or both do, that of the later run is the newer one, and of the
 //! same run that with the higher generation.
+//!
+//! A header that cannot be read is not one that is not there. Its member may have any opening, so for the verdict it is a
+//! member that does not answer. What it holds is in doubt: it is served, because whoever lacks anything that was synced is noted in a
+//! header of the others.
+//!
+//! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
+//! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
+//! member that has nothing at all may have taken the place of one that was lost: it says nothing.
+//!
+//! A header that notes more members than the layout stands was written by an earlier version, by a sync that
+//! could not succeed. It says nothing of who has what.
 
 use pages::Stream;
 
@@ -24,6 +35,8 @@ use crate::run;
 pub(crate) enum Found {
     /// The member is gone.
     Gone,
+    /// The member answers, and its header cannot be read.
+    Unread,
     /// It has something, or nothing.
     There {
         /// How far it was written, as far as the member can tell.
@@ -36,7 +49,7 @@ pub(crate) enum Found {
 impl Found {
     fn header(&self) -> Option<&Header> {
         match self {
-            Self::Gone => None,
+            Self::Gone | Self::Unread => None,
             Self::There { header, .. } => header.as_ref(),
         }
     }
@@ -53,12 +66,21 @@ pub(crate) struct Verdict {
     pub noted: u64,
     /// Members to be relied on.
     pub whole: u64,
+    /// Members whose headers cannot be read, and which are noted in no other.
+    pub doubted: u64,
 }
 
 impl Verdict {
     /// Too few members answer to know anything.
-    const UNKNOWN: Self =
-        Self { run: 0, generation: 0, stream: Stream::Objects, revision: 0, noted: 0, whole: 0 };
+    const UNKNOWN: Self = Self {
+        run: 0,
+        generation: 0,
+        stream: Stream::Objects,
+        revision: 0,
+        noted: 0,
+        whole: 0,
+        doubted: 0,
+    };
 }
 
 /// An opening of the extent that headers tell of.
@@ -81,13 +103,16 @@ impl Opening {
     }
 
     /// Another member has a header of the same opening.
-    fn join(&mut self, member: usize, header: Header) {
+    fn join(&mut self, member: usize, header: Header, rules: &Rules) {
         self.holders |= bit(member);
+        if rules.are_too_many(header.absent) {
+            return;
+        }
         // Of two that were written by turns, with one member away, who denies the other's knows more.
         let denies = header.absent & bit(self.told_by) != 0;
         let is_denied = self.header.absent & bit(member) != 0;
         let (new, old) = ((header.revision, denies), (self.header.revision, is_denied));
-        if new > old {
+        if new > old || rules.are_too_many(self.header.absent) {
             (self.header, self.told_by) = (header, member);
         }
     }
@@ -106,13 +131,34 @@ impl Opening {
     }
 }
 
+/// By what an extent is judged.
+pub(crate) struct Rules {
+    pub layout: Layout,
+    /// Members that may be missing.
+    pub spares: usize,
+    /// Members do not tell by a frontier how much they have: headers do.
+    pub heeds_notes: bool,
+    /// Members that have nothing of any extent.
+    pub fresh: u64,
+    /// For planted faults.
+    pub believes_stale: bool,
+    pub believes_too_many: bool,
+}
+
+impl Rules {
+    /// Whether a header that notes these members was written by a sync that could not succeed.
+    fn are_too_many(&self, absent: u64) -> bool {
+        !self.believes_too_many && absent.count_ones() as usize > self.spares
+    }
+}
+
 /// The newest opening that headers tell of.
-fn newest_opening(found: &[Found]) -> Option<Opening> {
+fn newest_opening(found: &[Found], rules: &Rules) -> Option<Opening> {
     let mut openings: Vec<Opening> = Vec::with_capacity(1);
     for (member, found) in found.iter().enumerate() {
         let Some(header) = found.header() else { continue };
         match openings.iter_mut().find(|opening| opening.is_of(header)) {
-            Some(opening) => opening.join(member, *header),
+            Some(opening) => opening.join(member, *header, rules),
             None => openings.push(Opening::told_by(member, *header)),
         }
     }
@@ -120,41 +166,40 @@ fn newest_opening(found: &[Found]) -> Option<Opening> {
     openings.into_iter().reduce(newer)
 }
 
-/// What the extent is by what its members say; `None` if it holds nothing that counts. `heeds_notes`
-/// where members do not tell by a frontier how much they have.
-pub(crate) fn judge(
-    found: &[Found],
-    layout: Layout,
-    spares: usize,
-    heeds_notes: bool,
-    believes_stale: bool,
-) -> Option<Verdict> {
-    let gone = found.iter().filter(|found| **found == Found::Gone).count();
-    let Some(newest) = newest_opening(found) else {
-        // Those that are gone may have had it: what is there is not to be taken for nothing.
-        return (gone > spares).then_some(Verdict::UNKNOWN);
+/// What the extent is by what its members say; `None` if it holds nothing that counts.
+pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
+    let Rules { layout, spares, .. } = *rules;
+    let is_any = |it: Found| found.contains(&it);
+    let silent = found.iter().filter(|found| matches!(found, Found::Gone | Found::Unread)).count();
+    let Some(newest) = newest_opening(found, rules) else {
+        // Those that are silent may have it: what is there is not to be taken for nothing. A mirror may be the only one.
+        let may_be_there = silent > spares || layout == Layout::Mirrored && is_any(Found::Unread);
+        return may_be_there.then_some(Verdict::UNKNOWN);
     };
     let members = || found.iter().enumerate();
     let all = |is_it: &dyn Fn(&Found) -> bool| {
         bits(members().filter(|(_, found)| is_it(found)).map(|(member, _)| member))
     };
     let (current, there) = (newest.holders, all(&|found| *found != Found::Gone));
-    let denies = (there & !current).count_ones();
+    let unread = all(&|found| *found == Found::Unread);
+    let denies = there & !current & !unread;
+    let Header { run, generation, stream, revision, .. } = newest.header;
+    let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
+    let noted = if rules.heeds_notes { absent } else { 0 };
+    let lack = denies | if denies & rules.fresh == 0 { noted } else { 0 };
     let counts = match layout {
-        Layout::Parity { .. } => denies <= 1,
+        Layout::Parity { .. } => denies == 0 || lack.count_ones() as usize <= spares,
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
-    let Header { run, generation, stream, revision, absent, .. } = newest.header;
-    let noted = if heeds_notes { absent } else { 0 };
-    let whole = match layout {
+    let (whole, doubted) = match layout {
         // Nobody is left who could tell whether what is there is the newest.
-        Layout::Parity { .. } if gone > spares => 0,
+        Layout::Parity { .. } if silent > spares => (0, 0),
         // There is nothing to stand in for what is stale: pages say themselves what they are.
-        Layout::Striped { .. } => there,
-        _ if believes_stale => there,
-        _ => current & !noted,
+        Layout::Striped { .. } => (there, 0),
+        _ if rules.believes_stale => (there, 0),
+        _ => (current & !noted, unread & !noted),
     };
-    counts.then_some(Verdict { run, generation, stream, revision, noted: absent, whole })
+    counts.then_some(Verdict { run, generation, stream, revision, noted: absent, whole, doubted })
 }
 
 #[cfg(test)]
@@ -192,7 +237,18 @@ mod tests {
             Layout::Parity { .. } => 1,
             Layout::Mirrored => found.len() - 1,
         };
-        judge(found, layout, spares, true, false).map(|verdict| verdict.whole)
+        judge(found, &rules(layout, spares)).map(|verdict| verdict.whole)
+    }
+
+    fn rules(layout: Layout, spares: usize) -> Rules {
+        Rules {
+            layout,
+            spares,
+            heeds_notes: true,
+            fresh: 0,
+            believes_stale: false,
+            believes_too_many: false,
+        }
     }
 
     #[test]
@@ -220,7 +276,8 @@ mod tests {
         let (before, after) = (found(5, 0, 0), found(5, 1, 0b010));
         assert_eq!(whole(PARITY, &[after, before, before]), Some(0b101));
         assert_eq!(whole(PARITY, &[before, found(5, 2, 0), after]), Some(0b111));
-        let by_frontier = judge(&[after, before, before], PARITY, 1, false, false);
+        let by_frontier = Rules { heeds_notes: false, ..rules(PARITY, 1) };
+        let by_frontier = judge(&[after, before, before], &by_frontier);
         assert_eq!(by_frontier.map(|verdict| verdict.whole), Some(0b111));
     }
 
@@ -247,6 +304,47 @@ mod tests {
         let (with, without) = (found(5, 2, 0), found(5, 2, 0b100));
         assert_eq!(whole(Layout::Mirrored, &[without, without, with]), Some(0b011));
         assert_eq!(whole(Layout::Mirrored, &[with, found(5, 2, 0b001)]), Some(0b10));
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_read_is_not_one_that_is_not_there() {
+        let now = found(5, 0, 0);
+        for (members, expected) in [
+            ([now, Found::Unread, now], Some((0b101, 0b010))),
+            ([now, Found::Unread, BLANK], Some((0b001, 0b010))),
+            ([found(5, 1, 0b010), Found::Unread, now], Some((0b101, 0))),
+            ([now, Found::Unread, Found::Unread], Some((0, 0))),
+            ([now, Found::Unread, Found::Gone], Some((0, 0))),
+            ([BLANK, Found::Unread, Found::Unread], Some((0, 0))),
+            ([BLANK, Found::Unread, BLANK], None),
+        ] {
+            let verdict = judge(&members, &rules(PARITY, 1));
+            let found = verdict.map(|verdict| (verdict.whole, verdict.doubted));
+            assert_eq!(found, expected, "{members:?}");
+        }
+        // A mirror may be the only one that has it.
+        assert_eq!(whole(Layout::Mirrored, &[BLANK, Found::Unread]), Some(0));
+        assert_eq!(whole(Layout::Mirrored, &[now, Found::Unread]), Some(0b01));
+    }
+
+    #[test]
+    fn a_header_that_notes_more_than_the_layout_stands_says_nothing() {
+        let (before, noted, too_many) = (found(5, 0, 0), found(5, 1, 0b001), found(5, 2, 0b011));
+        assert_eq!(whole(PARITY, &[before, noted, too_many]), Some(0b110));
+        assert_eq!(whole(PARITY, &[too_many, before, before]), Some(0b111));
+        assert_eq!(whole(PARITY, &[before, before, too_many]), Some(0b111));
+    }
+
+    #[test]
+    fn an_extent_that_one_lacks_beside_one_that_is_noted_was_being_released() {
+        let (before, noted) = (found(5, 0, 0), found(5, 1, 0b001));
+        assert_eq!(whole(PARITY, &[before, noted, noted]), Some(0b110));
+        assert_eq!(whole(PARITY, &[before, noted, BLANK]), None);
+        assert_eq!(whole(PARITY, &[BLANK, noted, noted]), Some(0b110), "that is the one");
+        // The last one is another than the one that was there.
+        let fresh = Rules { fresh: 0b100, ..rules(PARITY, 1) };
+        let verdict = judge(&[before, noted, BLANK], &fresh);
+        assert_eq!(verdict.map(|verdict| verdict.whole), Some(0b010), "too little to be read");
     }
 
     #[test]

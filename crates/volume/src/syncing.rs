@@ -46,7 +46,7 @@ impl<M: Medium> Inner<M> {
             let submit = || (inner.submit_syncs(stream), inner.has_put_off(&synced));
             loop {
                 while let Some((id, life)) = inner.first_unnoted(&synced) {
-                    inner.note(id, life, 0).await;
+                    inner.note_absence(id, life).await?;
                 }
                 let (syncs, is_early) = submitted.take().unwrap_or_else(&submit);
                 inner.end_syncs(syncs, &synced).await?;

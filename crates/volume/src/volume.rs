@@ -9,7 +9,7 @@ use pages::{ExtentId, Medium, MediumError, Shape};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
-use crate::extents::{Extents, Presence, bits};
+use crate::extents::{Extents, Presence, bit, bits};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
@@ -59,6 +59,8 @@ pub(crate) struct Inner<M> {
     pub headers_changed: Notify,
     /// Any place can be written at any time.
     pub is_anywhere: bool,
+    /// Members that had a header which could not be read.
+    pub unread: Cell<u64>,
     /// While members are taken through windows.
     pub windows: RefCell<Option<Rc<Windows>>>,
 }
@@ -142,6 +144,7 @@ impl<M: Medium> Volume<M> {
             changed: Notify::default(),
             headers_changed: Notify::default(),
             is_anywhere,
+            unread: Cell::default(),
             windows: RefCell::default(),
         };
         Ok(Self { inner: Rc::new(inner) })
@@ -166,6 +169,12 @@ impl<M: Medium> Volume<M> {
             self.inner.condition(*member) != Condition::Gone && extents.rows_to_fill(*member) > 0
         };
         (0..self.inner.stripes.members()).filter(is_behind).collect()
+    }
+
+    /// Members of which a part could not be read when the volume was put together, by their numbers.
+    pub fn unread_members(&self) -> Vec<usize> {
+        let unread = self.inner.unread.get();
+        (0..self.inner.stripes.members()).filter(|member| unread & bit(*member) != 0).collect()
     }
 
     /// A fresh member takes the place of `member`, which need not have failed. It is filled in the

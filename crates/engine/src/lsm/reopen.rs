@@ -2,8 +2,8 @@
 //!
 //! The newest checkpoint is restored and the edits behind it are replayed; then the extents are
 //! compared with what the medium holds, which may be ahead: what was written and never committed is
-//! released, or left as a hole. The log from the last flush on goes into memtables, pinned levels are
-//! read, and a new checkpoint says where all of it stands now. A power cut anywhere in between leaves
+//! released, or left as a hole. Pinned levels are read before that, the log from the last flush on goes into memtables,
+//! and a new checkpoint says where all of it stands now. A power cut anywhere in between leaves
 //! the old checkpoint in force. Cost: a look at each extent, the journal, and the pinned levels.
 
 use std::rc::Rc;
@@ -77,11 +77,15 @@ impl<M: Medium> Inner<M> {
         let from = store.first_group_to_replay(flushed);
         let log = scan.log_from(from)?;
         store.restore_extents(extents);
+        // All that is needed is read before anything is written: who cannot read it has changed nothing.
+        let version = match tables {
+            Some(_) => version,
+            None => self.with_pinned_levels(version).await?,
+        };
         store.settle_extents(scan, &log).await?;
         if let Some(tables) = tables {
             self.open_tables(&tables).await?;
         } else {
-            let version = self.with_pinned_levels(version).await?;
             version.assert_consistent();
             self.account(&version);
             if has_outgrown_its_plan {

@@ -236,13 +236,14 @@ fn with_parity(paths: &[PathBuf], is_new: bool) {
         } else {
             Box::pin(Volume::recover(setup)).await.expect("two members are there")
         };
-        let media = Media { data, journal: None };
+        let media = Media { data: data.clone(), journal: None };
         let options = options("pink-log");
         let store = if is_new {
             HostStore::create(&handle, &host, &cores, media, options)
         } else {
             Box::pin(HostStore::open(&handle, &host, &cores, media, options)).await
         };
+        data.begin_filling();
         let store = store.unwrap_or_else(|error| panic!("{error}"));
         if is_new {
             put_all(&handle, &store, 0).await;

@@ -8,6 +8,7 @@ mod damage;
 mod drives;
 mod ends;
 mod extremes;
+mod failing;
 mod failures;
 mod flips;
 mod forks;

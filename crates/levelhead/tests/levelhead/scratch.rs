@@ -80,6 +80,16 @@ pub(crate) fn seeds(most: u64) -> Range<u64> {
 /// Runs an ignored test in a process of its own, which says what was acknowledged, and kills it after so many lines. The last number that
 /// it said.
 pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
+    let mut heard = 0;
+    told_while(test, |_| {
+        heard += 1;
+        heard != acknowledgements
+    })
+}
+
+/// Runs an ignored test in a process of its own, which says what was acknowledged. It is killed when `goes_on` says no. The last
+/// number that it said.
+pub(crate) fn told_while(test: &str, mut goes_on: impl FnMut(u32) -> bool) -> Option<u32> {
     let mut child = Command::new(std::env::current_exe().expect("it runs"))
         .args(["--ignored", "--exact", test, "--nocapture"])
         .stdout(Stdio::piped())
@@ -87,12 +97,12 @@ pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
         .spawn()
         .expect("it can be run");
     let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let (mut last, mut heard) = (None, 0);
+    let mut last = None;
     for line in lines.map_while(Result::ok) {
         if let Some(n) = line.strip_prefix("acknowledged ") {
-            last = Some(n.parse::<u32>().expect("a number"));
-            heard += 1;
-            if heard == acknowledgements {
+            let n = n.parse::<u32>().expect("a number");
+            last = Some(n);
+            if !goes_on(n) {
                 child.kill().expect("it runs");
             }
         }

@@ -177,7 +177,7 @@ fn fuzz_groups() {
     };
     fuzz("fuzz_groups", &reseal_each, &encoding, &|bytes| {
         let pages = split(bytes);
-        let decode = |page: &Vec<u8>| groups::decode(page, PageKind::Log);
+        let decode = |page: &Vec<u8>| groups::decode(&PageImage::new(page), PageKind::Log);
         let decoded: Vec<_> = pages.iter().filter_map(decode).collect();
         for takes_torn in [false, true] {
             let found = groups::assemble(decoded.clone(), 4, takes_torn);

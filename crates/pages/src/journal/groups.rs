@@ -17,6 +17,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use runtime::PageImage;
+
 use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u32_at, u64_at};
 
 /// Number of the group, place, pages and checksum.
@@ -68,14 +70,16 @@ pub(crate) fn encode(
 }
 
 /// A page of a group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct GroupPage {
     pub id: GroupId,
     place: u32,
     pages: u32,
     /// Of all that the group holds.
     checksum: u32,
-    part: Vec<u8>,
+    /// As it was read.
+    image: PageImage,
+    part: PageImage,
 }
 
 impl GroupPage {
@@ -91,7 +95,13 @@ impl GroupPage {
 
     /// Without what it holds: for who wants to know where it is.
     pub(crate) fn without_part(self) -> Self {
-        Self { part: Vec::new(), ..self }
+        let nothing = PageImage::new(&[]);
+        Self { image: nothing.clone(), part: nothing, ..self }
+    }
+
+    /// The whole page, as it was read.
+    pub(crate) fn image(&self) -> &PageImage {
+        &self.image
     }
 }
 
@@ -102,17 +112,19 @@ pub(crate) fn joined(pages: &[GroupPage]) -> Option<Vec<u8>> {
         page.place == place && page.id == first.id && page.content() == first.content()
     };
     let are_all = pages.len() == first.pages as usize && (0..).zip(pages).all(is_one);
-    let bytes: Vec<u8> = pages.iter().flat_map(|page| page.part.iter().copied()).collect();
+    let bytes: Vec<u8> = pages.iter().flat_map(|page| page.part.bytes().iter().copied()).collect();
     (are_all && crc32c::crc32c(&bytes) == first.checksum).then_some(bytes)
 }
 
-/// The page of a group of `kind` that `bytes` are; `None` if they are none.
-pub(crate) fn decode(bytes: &[u8], kind: PageKind) -> Option<GroupPage> {
-    let page = Page::parse(bytes).filter(|page| page.kind == kind)?;
+/// The page of a group of `kind` that `image` is; `None` if it is none.
+pub(crate) fn decode(image: &PageImage, kind: PageKind) -> Option<GroupPage> {
+    let page = Page::parse(image.bytes()).filter(|page| page.kind == kind)?;
     let (prefix, part) = page.body().split_at_checked(PREFIX_BYTES)?;
     let id = GroupId { epoch: page.large, number: u64_at(prefix, 0) };
     let (place, pages, checksum) = (u32_at(prefix, 8), u32_at(prefix, 12), u32_at(prefix, 16));
-    (place < pages).then(|| GroupPage { id, place, pages, checksum, part: part.to_vec() })
+    let end = page.bytes.len();
+    let part = image.slice(end - part.len()..end);
+    (place < pages).then(|| GroupPage { id, place, pages, checksum, image: image.clone(), part })
 }
 
 /// Pages of a group by their places.
@@ -177,7 +189,9 @@ pub(crate) fn assemble(
             groups.has_gap = *number != expected || last != Some(expected);
             break;
         }
-        groups.whole.push(pages.values().flat_map(|page| page.part.iter().copied()).collect());
+        groups
+            .whole
+            .push(pages.values().flat_map(|page| page.part.bytes().iter().copied()).collect());
     }
     groups
 }
@@ -193,7 +207,9 @@ mod tests {
     fn pages(number: u64, bytes: &[u8], full: u64) -> Vec<GroupPage> {
         let id = GroupId { epoch: 3, number };
         let pages = encode(PageKind::Log, id, bytes, full, PAYLOAD).into_iter();
-        pages.map(|page| decode(&finish(page), PageKind::Log).expect("a page")).collect()
+        pages
+            .map(|page| decode(&PageImage::new(&finish(page)), PageKind::Log).expect("a page"))
+            .collect()
     }
 
     #[test]

@@ -57,9 +57,12 @@ impl<M: Medium> PageStore<M> {
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
+        let of_journal = |error: OpenError| {
+            if self.has_journal_apart() { error.of_journal() } else { error }
+        };
         self.begin_run(scan.next_run);
         // Before anything is released because they say so.
-        self.write_last_groups(scan, &needed).await;
+        self.write_last_groups(scan, &needed).await.map_err(of_journal)?;
         let Some(apart) = &scan.apart else {
             return self.settle(&scan.extents, &needed, None).await;
         };

@@ -67,8 +67,8 @@ pub struct Scan {
     pub(crate) manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
-    /// Where the last groups of log and manifest lie.
-    last_groups: [Vec<PageNo>; 2],
+    /// Pages of the last groups of log and manifest.
+    last_groups: [Vec<(PageNo, PageImage)>; 2],
     takes_torn: bool,
 }
 
@@ -247,15 +247,25 @@ impl<M: Medium> PageStore<M> {
     /// Writes what is `needed` of the last groups of log and manifest again, where any place can be written. All groups before them were
     /// durable when they were written; they may have come to some members of a volume only, and not to what
     /// is redundant of it: then the loss of a member would take what a recovery counts on.
-    pub(crate) async fn write_last_groups(&self, scan: &Scan, needed: &BTreeSet<ExtentId>) {
+    ///
+    /// # Errors
+    /// [`OpenError`] if a page beside them cannot be read; then nothing was written.
+    pub(crate) async fn write_last_groups(
+        &self,
+        scan: &Scan,
+        needed: &BTreeSet<ExtentId>,
+    ) -> Result<(), OpenError> {
         let journal = self.journal();
         if !journal.medium.is_written_anywhere() {
-            return;
+            return Ok(());
         }
         let extents = scan.apart.as_ref().unwrap_or(&scan.extents);
         let unit = journal.shape.append_unit;
-        let pages = scan.last_groups.iter().flatten();
-        let units: BTreeSet<(ExtentId, u32)> = pages
+        // What was found is not read again: it may be of one member that cannot be read by now.
+        let found: BTreeMap<PageNo, PageImage> =
+            scan.last_groups.iter().flatten().cloned().collect();
+        let units: BTreeSet<(ExtentId, u32)> = found
+            .keys()
             .map(|page| (*page, journal.shape.extent_of(*page)))
             .filter(|(_, id)| needed.contains(id))
             .map(|(page, id)| (id, (page.0 - journal.shape.page(id, 0).0) / unit))
@@ -265,7 +275,10 @@ impl<M: Medium> PageStore<M> {
         for (id, number) in &units {
             for at in number * unit..(number + 1) * unit {
                 let page = journal.shape.page(*id, at);
-                images.push(journal.best_image(page, extents[id.0 as usize].first).await);
+                images.push(match found.get(&page) {
+                    Some(image) => image.clone(),
+                    None => journal.best_image(page, extents[id.0 as usize].first).await?,
+                });
             }
         }
         for ((id, number), images) in units.iter().zip(images.chunks(unit as usize)) {
@@ -276,19 +289,26 @@ impl<M: Medium> PageStore<M> {
         for stream in [Stream::Log, Stream::Manifest] {
             let _ = journal.medium.sync(stream).await;
         }
+        Ok(())
     }
 
     /// A page of an extent that begins with `first`, if it or what redundancy says is whole; else what is there.
-    async fn best_image(&self, page: PageNo, first: Option<First>) -> PageImage {
+    async fn best_image(&self, page: PageNo, first: Option<First>) -> Result<PageImage, OpenError> {
         let found = self.medium.read(page, IoClass::Journal).await;
         let own = first.map(|first| first.sibling(page));
         let whole = |image: &PageImage| {
             let is_whole = own.is_some_and(|own| page::check(image, own).is_ok());
             is_whole.then(|| image.clone())
         };
-        let there = found.clone().unwrap_or_else(|_| PageImage::new(&[]));
-        let best = self.whole_or_rebuilt(page, found, whole).await;
-        best.ok().flatten().unwrap_or(there)
+        let there = found.clone();
+        match self.whole_or_rebuilt(page, found, whole).await? {
+            Some(best) => Ok(best),
+            // To write nothing over what cannot be read would be to lose it.
+            None => there.map_err(|error| match error {
+                MediumError::Unreadable(page) => OpenError::Damaged(page, PageFault::Unreadable),
+                other => other.into(),
+            }),
+        }
     }
 
     /// Every whole page of groups of `kind`, from extents that begin with one.
@@ -318,7 +338,7 @@ impl<M: Medium> PageStore<M> {
                     };
                     let image = self.whole_or_rebuilt(page, read, whole).await?;
                     blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
-                    let decoded = image.and_then(|image| groups::decode(image.bytes(), kind));
+                    let decoded = image.and_then(|image| groups::decode(&image, kind));
                     pages.extend(decoded.map(|part| (page, part)));
                 }
             }
@@ -347,12 +367,12 @@ fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     Some(First { kind, is })
 }
 
-/// Where the last group lies.
-fn last_group(pages: &[(PageNo, GroupPage)]) -> Vec<PageNo> {
+/// The pages of the last group.
+fn last_group(pages: &[(PageNo, GroupPage)]) -> Vec<(PageNo, PageImage)> {
     let order = |page: &GroupPage| (page.id.number, page.id.epoch);
     let last = pages.iter().map(|(_, page)| order(page)).max();
     let of_last = pages.iter().filter(|(_, page)| Some(order(page)) == last);
-    of_last.map(|(at, _)| *at).collect()
+    of_last.map(|(at, page)| (*at, page.image().clone())).collect()
 }
 
 /// The newest epoch whose checkpoint is whole, and its groups.

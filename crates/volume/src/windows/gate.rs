@@ -288,6 +288,10 @@ impl<M: Medium> Medium for Gate<M> {
         self.medium.is_written_anywhere()
     }
 
+    fn unreadable_is_lost(&self) -> bool {
+        self.medium.unreadable_is_lost()
+    }
+
     fn release(&self, extent: ExtentId) -> impl Future<Output = Done> + use<M> {
         self.release_by(Pass::InSlot, extent)
     }

@@ -184,6 +184,7 @@ fn a_unit_that_was_torn_while_its_member_was_filled_is_filled_again() {
     let setup = setup(&rt.handle(), &disks, layout);
     rt.block_on(async move {
         let volume = Volume::recover(setup).await.expect("it is this volume");
+        volume.begin_filling();
         volume.filled().await;
         disks[0].borrow_mut().is_gone = true;
         assert_all_readable(&volume).await;
@@ -204,6 +205,7 @@ fn a_hole_stays_where_filling_it_would_cost_the_only_copy_of_a_page() {
     let setup = setup(&rt.handle(), &disks, layout);
     rt.block_on(async move {
         let volume = Volume::recover(setup).await.expect("it is this volume");
+        volume.begin_filling();
         assert_eq!(volume.stats().stale_extents, 0);
         volume.filled().await;
         assert_all_readable(&volume).await;
@@ -223,6 +225,7 @@ fn what_looks_torn_is_not_emptied_while_another_member_takes_no_writes() {
     let (handle, setup) = (rt.handle(), setup(&rt.handle(), &disks, layout));
     rt.block_on(async move {
         let volume = Volume::recover(setup).await.expect("it is this volume");
+        volume.begin_filling();
         assert_eq!(volume.failed_members(), [0], "it says so before anything is decided");
         assert_eq!((volume.stats().stale_extents, volume.stats().kept_holes), (0, 1));
         volume.replace(0, MemoryMedium::new(&handle, &disk_in_order(9))).expect("it is alike");
@@ -243,6 +246,7 @@ fn nothing_is_written_where_a_member_that_does_not_answer_may_have_something_els
         let setup = setup(&rt.handle(), &disks, Layout::Mirrored);
         rt.block_on(async move {
             let volume = Volume::recover(setup).await.expect("it is this volume");
+            volume.begin_filling();
             volume.frontier(ExtentId(0)).await.expect("it is known")
         })
     };

@@ -80,7 +80,9 @@ impl Media {
     /// The store, and the volumes of its data and its journal.
     async fn open(&self) -> Result<(Engine<Memory>, [Memory; 2]), OpenError> {
         let data = Volume::recover(self.setup_of_data()).await.expect("it is this volume");
+        data.begin_filling();
         let journal = Volume::recover(self.setup_of_journal()).await.expect("it is this volume");
+        journal.begin_filling();
         let engine = Engine::open_with_journal(self.tree(&data, 99), journal.clone()).await?;
         Ok((engine, [data, journal]))
     }

@@ -13,7 +13,29 @@ use volume::windows::Windowed;
 /// What lies in a place; `None` where nothing does.
 type Cell = Option<Vec<u8>>;
 
+/// A command that a member can be given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Command {
+    Read,
+    Write,
+    Sync,
+    Open,
+}
+
+impl Command {
+    pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Open];
+}
+
+/// Commands of a kind that fail: so many behind the first ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fails {
+    pub command: Command,
+    pub after: u64,
+    pub times: u64,
+}
+
 /// What outlives a power cut.
+#[derive(Clone)]
 pub(crate) struct Disk {
     pub shape: Shape,
     /// Any place can be written at any time. Else extents are written from front to back.
@@ -24,6 +46,10 @@ pub(crate) struct Disk {
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
     pub unreadable: BTreeSet<u32>,
+    /// Commands that fail, and what the member is for all that.
+    pub fails: Vec<Fails>,
+    /// Commands of each kind that it was given.
+    pub given: [u64; 4],
     durable: BTreeMap<u32, Vec<u8>>,
     /// What was written and is not durable, in order.
     pending: Vec<(u32, Cell)>,
@@ -45,6 +71,8 @@ impl Disk {
             is_read_only: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
+            fails: Vec::new(),
+            given: [0; 4],
             durable: BTreeMap::new(),
             pending: Vec::new(),
             under_way: BTreeMap::new(),
@@ -70,9 +98,42 @@ impl Disk {
         if self.is_gone { Err(MediumError::Gone) } else { Ok(()) }
     }
 
-    fn submit_write(&mut self) -> Result<(), MediumError> {
+    fn submit_write(&mut self, command: Command) -> Result<(), MediumError> {
         self.submit()?;
-        if self.is_read_only { Err(MediumError::ReadOnly) } else { Ok(()) }
+        let fails = self.meets(command);
+        if self.is_read_only {
+            Err(MediumError::ReadOnly)
+        } else if fails {
+            Err(MediumError::Io(5))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether this command is one that fails.
+    fn meets(&mut self, command: Command) -> bool {
+        self.given[command as usize] += 1;
+        for fails in self.fails.iter_mut().filter(|fails| fails.command == command) {
+            if fails.after > 0 {
+                fails.after -= 1;
+            } else if fails.times > 0 {
+                fails.times -= 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is durable, and what would be there without a power cut.
+    pub(crate) fn content(&self) -> BTreeMap<u32, Vec<u8>> {
+        let mut content = self.durable.clone();
+        for (place, cell) in &self.pending {
+            match cell {
+                Some(bytes) => content.insert(*place, bytes.clone()),
+                None => content.remove(place),
+            };
+        }
+        content
     }
 
     /// What a place holds.
@@ -197,7 +258,7 @@ impl MemoryMedium {
         &self,
         cells: Vec<(u32, Cell)>,
     ) -> impl Future<Output = Result<(), MediumError>> + use<> {
-        let submitted = self.disk.borrow_mut().submit_write();
+        let submitted = self.disk.borrow_mut().submit_write(Command::Write);
         let sleep = self.delay(20_000);
         // A member that goes has no holes in what it had acknowledged, where that has an order.
         let order = self.disk.borrow_mut().next_end(self.handle.now());
@@ -230,11 +291,13 @@ impl Medium for MemoryMedium {
     }
 
     fn open(&self, _: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
-        let disk = self.disk.borrow();
+        let mut disk = self.disk.borrow_mut();
         if disk.is_gone {
             Err(MediumError::Gone)
         } else if disk.is_read_only {
             Err(MediumError::ReadOnly)
+        } else if disk.meets(Command::Open) {
+            Err(MediumError::Io(5))
         } else {
             Ok(())
         }
@@ -263,7 +326,7 @@ impl Medium for MemoryMedium {
     }
 
     fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<> {
-        let submitted = self.disk.borrow_mut().submit_write();
+        let submitted = self.disk.borrow_mut().submit_write(Command::Sync);
         let covered = self.disk.borrow().pending.len();
         let (sleep, disk) = (self.delay(30_000), Rc::clone(&self.disk));
         let cells = self.disk.borrow().pending[..covered].to_vec();
@@ -290,6 +353,7 @@ impl Medium for MemoryMedium {
         _: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
         let submitted = self.disk.borrow_mut().submit();
+        let fails = self.disk.borrow_mut().meets(Command::Read);
         let (sleep, disk) = (self.delay(5_000), Rc::clone(&self.disk));
         async move {
             sleep.await;
@@ -297,7 +361,9 @@ impl Medium for MemoryMedium {
             let disk = disk.borrow();
             match disk.at(page.0) {
                 _ if disk.is_gone => Err(MediumError::Gone),
-                _ if disk.unreadable.contains(&page.0) => Err(MediumError::Unreadable(page)),
+                _ if fails || disk.unreadable.contains(&page.0) => {
+                    Err(MediumError::Unreadable(page))
+                }
                 Some(bytes) => Ok(PageImage::new(&bytes)),
                 None if disk.is_anywhere => Ok(PageImage::new(&[])),
                 None => Err(MediumError::Unreadable(page)),
@@ -331,6 +397,10 @@ impl Medium for MemoryMedium {
     }
 
     fn is_written_anywhere(&self) -> bool {
+        self.disk.borrow().is_anywhere
+    }
+
+    fn unreadable_is_lost(&self) -> bool {
         self.disk.borrow().is_anywhere
     }
 

@@ -26,6 +26,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         }
         Fault::DropImagesEarly => &["wrong bytes", "cannot be read", "is gone"],
         Fault::SyncWithoutSlots => &["wrong bytes", "cannot be read", "was synced"],
+        Fault::NoteTooMany | Fault::UnreadAsBlank => unreachable!("faults.rs has them"),
         Fault::ReadBusyMembers => &["reads went to busy members"],
         Fault::EndSlotsEarly => &["writes ended in DTWIN"],
     }
@@ -33,7 +34,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
 
 #[test]
 fn every_planted_fault_is_caught_by_what_it_does() {
-    for fault in Fault::ALL {
+    for fault in Fault::ALL.into_iter().filter(|fault| !fault.is_of_failures()) {
         let caught = (0..WITHIN).any(|seed| {
             let world_of =
                 if fault.is_of_windows() { World::with_windows_of_seed } else { World::of_seed };

@@ -50,7 +50,9 @@ impl Cycle {
         let rt = Runtime::new(seed);
         let setup = self.setup(&rt.handle());
         rt.block_on(async move {
-            what(Volume::recover(setup).await.expect("they are its own")).await;
+            let volume = Volume::recover(setup).await.expect("they are its own");
+            volume.begin_filling();
+            what(volume).await;
         });
     }
 

@@ -152,6 +152,7 @@ fn a_store_survives_a_power_cut_and_the_loss_of_a_set() {
             }
             let setup = volume_setup(&handle, &cores, &ssd);
             let sets = Volume::recover(setup).await.expect("they are its own");
+            sets.begin_filling();
             let tree = tree_setup(&handle, &cores, &sets);
             let engine = Engine::open(tree).await.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             check(&engine, &asked, "after recovery").await;

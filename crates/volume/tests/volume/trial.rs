@@ -106,6 +106,7 @@ pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result
             let volume =
                 if number == 0 { Volume::create(setup) } else { Volume::recover(setup).await };
             let volume = volume.map_err(|error| format!("life {number}: {error}"))?;
+            volume.begin_filling();
             let (disks, model, tally) = parts;
             let mut life = Life { world, handle, rng: life_rng, volume, disks, model, tally, seed };
             life.resume().await;
@@ -154,6 +155,8 @@ fn setup(
         members: disks.iter().map(|disk| MemoryMedium::new(handle, disk)).collect(),
         options: Options {
             refill_bytes_per_second: 5_000_000,
+            // No page that cannot be read is read later.
+            refill_retries: 0,
             hedge_after: world.hedge_after,
             ..Options::new(world.layout, 7)
         },

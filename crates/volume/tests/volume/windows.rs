@@ -206,6 +206,7 @@ fn what_was_synced_survives_a_power_cut_and_the_loss_of_a_set() {
             }
             let setup = store::volume_setup(&handle, &cores, &ssd);
             let sets = Volume::recover(setup).await.expect("they are its own");
+            sets.begin_filling();
             check(&sets, &synced, &format!("seed {seed}")).await;
         });
     }

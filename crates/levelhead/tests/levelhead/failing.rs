@@ -1,0 +1,162 @@
+//! Two and three of three directories whose disks fail for a moment: reads while the store is opened, writes and syncs while it is
+//! written. It opens again when they are well, with all that was acknowledged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use faultfs::{Fails, FaultFs, Faults, Kind};
+use levelhead::{Durability, Error, Options, Store};
+use runtime::Rng;
+
+use crate::scratch::{faulty, seeds, small, told_while, wanted};
+
+const EIO: i32 = 5;
+/// Reads of an opening that fail, one after the other; `LEVELHEAD_EVERY` asks for others than each thirteenth.
+const EVERY: u64 = 13;
+/// More reads than an opening makes of a directory.
+const READS: u64 = 700;
+/// Pairs that the store has which is opened.
+const PAIRS: u64 = 500;
+/// Trials of two drives that fail one after the other; `LEVELHEAD_ROUNDS` asks for more.
+const ROUNDS: u64 = 4;
+/// What says in a file which directories the process writes to whose drives fail.
+const WANTED: &str = "failing-store-directories";
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:06}").into_bytes()
+}
+
+/// Three file systems, and a directory on each; nothing where there is no FUSE.
+fn three() -> Option<(Vec<FaultFs>, Vec<PathBuf>)> {
+    let drives: Vec<FaultFs> = (0..3).map(faulty).collect::<Option<_>>()?;
+    let directories = drives.iter().map(|drive| drive.path().join("d")).collect();
+    Some((drives, directories))
+}
+
+fn mend(drives: &[FaultFs]) {
+    drives.iter().for_each(|drive| drive.set_faults(Faults::default()));
+}
+
+fn pairs_of(store: &Store) -> Result<u64, Error> {
+    store.range(..).try_fold(0, |pairs, pair| pair.map(|_| pairs + 1))
+}
+
+/// How many openings were refused, of those in which reads failed from the `after`th on.
+fn open_while_reads_fail(
+    (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
+    (after, times): (u64, u64),
+    options: &Options,
+) -> [u64; 2] {
+    let mut counts = [0; 2];
+    for failing in [2, 3] {
+        let fails = vec![Fails { kind: Kind::Read, after, times, errno: EIO }];
+        for drive in &drives[..failing] {
+            drive.set_faults(Faults { fails: fails.clone(), ..Faults::default() });
+        }
+        let opened = Store::open_over(directories, options);
+        mend(drives);
+        let what = format!("{failing} drives, {times} reads from {after} on, {options:?}");
+        counts[usize::from(opened.is_err())] += 1;
+        if let Ok(store) = opened {
+            assert_eq!(pairs_of(&store).expect(&what), PAIRS, "{what}");
+        }
+        let store = Store::open_over(directories, &small());
+        let store = store.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(pairs_of(&store).expect(&what), PAIRS, "opened again, {what}");
+    }
+    counts
+}
+
+#[test]
+fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
+    let Some(three) = three() else { return };
+    let store = Store::open_over(&three.1, &small()).expect("all is well");
+    for n in 0..PAIRS {
+        store.put_with(&key(n), &[1; 600], Durability::None).expect("there is room");
+    }
+    store.sync().expect("all is well");
+    store.close().expect("all is well");
+    let every = wanted("LEVELHEAD_EVERY").unwrap_or(EVERY);
+    let mut counts = [0; 2];
+    for after in (0..READS).step_by(every as usize) {
+        for times in [1, u64::MAX] {
+            // Not always the same one, and each after the other.
+            let read_only = (after / every + times) % 4 == 0;
+            let options = Options { read_only, ..small() };
+            let [opened, refused] = open_while_reads_fail(&three, (after, times), &options);
+            counts = [counts[0] + opened, counts[1] + refused];
+        }
+    }
+    println!("{} openings went well, {} were refused", counts[0], counts[1]);
+    assert!(counts.iter().all(|count| *count > 0));
+}
+
+fn wanted_path(parent: u32) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{WANTED}-{parent}"))
+}
+
+/// Puts until that is refused, and says which puts were acknowledged.
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn puts_until_it_is_refused() {
+    let Ok(text) = fs::read_to_string(wanted_path(std::os::unix::process::parent_id())) else {
+        return;
+    };
+    let directories: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
+    let store = Store::open_over(&directories, &small()).expect("all is well");
+    for n in 0..u64::from(u32::MAX) {
+        let durability = if n % 8 == 7 { Durability::Group } else { Durability::None };
+        if store.put_with(&key(n), &[n as u8; 900], durability).is_err() {
+            return;
+        }
+        if durability == Durability::Group {
+            println!("acknowledged {n}");
+        }
+    }
+}
+
+/// Two of three drives fail one after the other, for a moment or for good, while another process writes.
+fn one_trial(seed: u64) -> Option<()> {
+    let rng = &mut Rng::derive(seed, "failing");
+    let (drives, directories) = three()?;
+    let paths: Vec<_> = directories.iter().map(|path| path.to_str().expect("a name")).collect();
+    fs::write(wanted_path(std::process::id()), paths.join("\n")).expect("it can be written");
+    let first = rng.below(3) as usize;
+    let kinds =
+        [Kind::Write, Kind::Sync].map(|kind| if rng.chance(0.5) { kind } else { Kind::Sync });
+    let times = [1, u64::MAX][rng.below(2) as usize];
+    let mut due = [1 + rng.below(300), 1 + rng.below(300)];
+    due[1] += due[0];
+    let mut heard = 0;
+    let last = told_while("failing::puts_until_it_is_refused", |_| {
+        heard += 1;
+        for (step, kind) in kinds.into_iter().enumerate().filter(|(step, _)| due[*step] == heard) {
+            let fails = vec![Fails { kind, after: 0, times, errno: EIO }];
+            let drive = &drives[(first + step) % drives.len()];
+            drive.set_faults(Faults { fails, ..Faults::default() });
+        }
+        true
+    });
+    mend(&drives);
+    let what = format!("seed {seed}: {kinds:?} of drive {first} and the next, {times} times");
+    let store = Store::open_over(&directories, &small());
+    let store = store.unwrap_or_else(|error| panic!("{what}: {error}"));
+    for n in 0..=last.map_or(0, u64::from) {
+        let found = store.get(&key(n)).unwrap_or_else(|error| panic!("{what}, {n}: {error}"));
+        assert_eq!(found.as_deref(), Some(&[n as u8; 900][..]), "{what}, {n} of {last:?}");
+    }
+    Some(())
+}
+
+#[test]
+fn two_of_three_drives_may_fail_one_after_the_other() {
+    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS);
+    for seed in seeds(rounds) {
+        println!(
+            "replay: LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead two_of_three_drives"
+        );
+        if one_trial(seed).is_none() {
+            return;
+        }
+    }
+}
