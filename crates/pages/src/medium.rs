@@ -289,8 +289,9 @@ pub trait Medium: 'static {
         false
     }
 
-    /// Whether a page that cannot be read was written and is lost. Elsewhere it may be one that a power cut left half written.
-    fn unreadable_is_lost(&self) -> bool {
+    /// Whether a page of an extent that cannot be read may be one that was written and synced, and is lost. Elsewhere it is one that a power
+    /// cut left half written, or of an extent of which nothing was synced.
+    fn unreadable_is_lost(&self, _extent: ExtentId) -> bool {
         false
     }
 

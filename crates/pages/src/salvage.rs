@@ -94,7 +94,7 @@ impl<M: Medium> PageStore<M> {
         let mut survey = Survey::default();
         let (mut log, mut manifest) = (Vec::new(), Vec::new());
         for id in (0..self.shape.extents).map(ExtentId) {
-            let (mut damaged, mut is_read) = (Vec::new(), self.medium.unreadable_is_lost());
+            let (mut damaged, mut is_read) = (Vec::new(), self.medium.unreadable_is_lost(id));
             for from in (0..self.shape.pages_per_extent).step_by(BATCH as usize) {
                 for (page, seen) in self.see_batch(id, from).await {
                     is_read |= !matches!(seen, Seen::Damaged(_));

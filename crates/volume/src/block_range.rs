@@ -293,7 +293,7 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         true
     }
 
-    fn unreadable_is_lost(&self) -> bool {
+    fn unreadable_is_lost(&self, _: ExtentId) -> bool {
         true // a block under way is old or new after a power cut
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Extent {
     pub put_off: u32,
     /// Members that are still being filled with an earlier life of it.
     pub deferred: u64,
+    /// Whether a member lacks it that would be noted if anything had been synced.
+    pub seems_unsynced: bool,
     /// Members in doubt that keep what they have, because others cannot give it.
     pub kept: u64,
     /// By member.
@@ -89,6 +91,7 @@ impl Extent {
             on_their_way: 0,
             put_off: 0,
             deferred: 0,
+            seems_unsynced: false,
             kept: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,

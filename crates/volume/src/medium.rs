@@ -92,8 +92,12 @@ impl<M: Medium> Medium for Volume<M> {
         self.inner.is_anywhere
     }
 
-    fn unreadable_is_lost(&self) -> bool {
-        self.inner.taker(0).medium.unreadable_is_lost()
+    fn unreadable_is_lost(&self, extent: ExtentId) -> bool {
+        let may_be_synced = {
+            let extents = self.inner.extents.borrow();
+            extents.get(extent).is_live && !extents.get(extent).seems_unsynced
+        };
+        may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {

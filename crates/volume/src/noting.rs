@@ -5,10 +5,10 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium};
+use pages::{ExtentId, Medium, Stream};
 use runtime::{IoClass, PageImage};
 
-use crate::extents::bit;
+use crate::extents::{Extent, Presence, bit};
 use crate::header::{self, Header};
 use crate::planted::Fault;
 use crate::run;
@@ -56,12 +56,41 @@ impl<M: Medium> Inner<M> {
         noted
     }
 
+    /// Notes that a member lacks extents which nothing was written to since it was whole. From then on whoever lacks one that was synced is
+    /// noted, or has nothing at all.
+    pub(crate) async fn note_before_filling(self: &Rc<Self>, member: usize) {
+        if !self.is_anywhere {
+            return;
+        }
+        let due: Vec<(ExtentId, u64)> = {
+            let extents = self.extents.borrow();
+            let is_due = |extent: &Extent| {
+                extent.is_live
+                    && extent.on[member] == Presence::Absent
+                    && extent.noted & bit(member) == 0
+                    && self.stands(extent.missing())
+            };
+            let due = extents.iter().filter(|(_, extent)| is_due(extent));
+            due.map(|(id, extent)| (id, extent.life)).collect()
+        };
+        for (id, life) in &due {
+            let _noted = self.note_absence(*id, *life).await;
+        }
+        for stream in Stream::ALL.into_iter().filter(|_| !due.is_empty()) {
+            for (taker, sync) in self.submit_syncs(stream) {
+                if let Err(why) = sync.await {
+                    self.fail(&taker, why);
+                }
+            }
+        }
+    }
+
     async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
         let heeds_most = !self.planted.has(Fault::NoteTooMany);
         if heeds_most {
             self.check_redundancy(id)?;
         }
-        if self.is_anywhere {
+        if self.is_anywhere && self.extents.borrow().get(id).is_unsynced() {
             self.sync_whole(id, life).await;
         }
         if self.extents.borrow().get(id).life != life {

@@ -119,15 +119,15 @@ impl<M: Medium> Inner<M> {
             Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
             Err(MediumError::Gone) => return Found::Gone,
             // A member of another kind may have a header that a power cut left half written.
-            Err(_) if self.heeds_unread(taker) => return Found::Unread,
+            Err(_) if self.heeds_unread(taker, id) => return Found::Unread,
             Err(_) => None,
         };
         Found::There { frontier, header }
     }
 
     /// Whether a member that cannot read a header may have one.
-    fn heeds_unread(&self, taker: &Taker<M>) -> bool {
-        taker.medium.unreadable_is_lost() && !self.planted.has(Fault::UnreadAsBlank)
+    fn heeds_unread(&self, taker: &Taker<M>, id: ExtentId) -> bool {
+        taker.medium.unreadable_is_lost(id) && !self.planted.has(Fault::UnreadAsBlank)
     }
 
     /// Whether a header is this member's of this volume.
@@ -179,6 +179,7 @@ impl<M: Medium> Inner<M> {
             (extent.rows, extent.run) = (rows, verdict.run);
             // Who does not answer may have a newer header, which says that it has all of it: that it was filled. So it counts
             // as not noted, and is noted again in this run before anything more is synced.
+            extent.seems_unsynced = verdict.seems_unsynced;
             let noted = if self.is_anywhere { verdict.noted & !silent } else { verdict.noted };
             for member in (0..self.stripes.members()).filter(|it| verdict.doubted & bit(*it) != 0) {
                 extent.on[member] = Presence::Torn { rows };

@@ -48,6 +48,7 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
+            inner.note_before_filling(member).await;
             let retries = inner.options.refill_retries;
             let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries }, false);
             while let Some(id) = inner.next_to_fill(member) {

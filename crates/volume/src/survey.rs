@@ -18,7 +18,8 @@
 //!
 //! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
 //! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
-//! member that has nothing at all may have taken the place of one that was lost: it says nothing.
+//! member that has nothing at all may have taken the place of one that was lost: it says nothing. (What it lacks is noted before it is
+//! filled.) So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost.
 //!
 //! A header that notes more members than the layout stands was written by an earlier version, by a sync that
 //! could not succeed. It says nothing of who has what.
@@ -68,6 +69,8 @@ pub(crate) struct Verdict {
     pub whole: u64,
     /// Members whose headers cannot be read, and which are noted in no other.
     pub doubted: u64,
+    /// Whether a member lacks it that would be noted if anything had been synced.
+    pub seems_unsynced: bool,
 }
 
 impl Verdict {
@@ -80,6 +83,7 @@ impl Verdict {
         noted: 0,
         whole: 0,
         doubted: 0,
+        seems_unsynced: false,
     };
 }
 
@@ -186,7 +190,14 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Header { run, generation, stream, revision, .. } = newest.header;
     let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
     let noted = if rules.heeds_notes { absent } else { 0 };
-    let lack = denies | if denies & rules.fresh == 0 { noted } else { 0 };
+    // In the first run none can have taken another one's place.
+    let fresh = if run::count(run) > 1 { rules.fresh } else { 0 };
+    let seems_unsynced = rules.heeds_notes && denies & !noted & !fresh != 0;
+    let lack = match denies & fresh {
+        0 if seems_unsynced => denies | noted | unread,
+        0 => denies | noted,
+        _ => denies,
+    };
     let counts = match layout {
         Layout::Parity { .. } => denies == 0 || lack.count_ones() as usize <= spares,
         Layout::Striped { .. } | Layout::Mirrored => true,
@@ -199,7 +210,17 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
         _ if rules.believes_stale => (there, 0),
         _ => (current & !noted, unread & !noted),
     };
-    counts.then_some(Verdict { run, generation, stream, revision, noted: absent, whole, doubted })
+    let noted = absent;
+    counts.then_some(Verdict {
+        run,
+        generation,
+        stream,
+        revision,
+        noted,
+        whole,
+        doubted,
+        seems_unsynced,
+    })
 }
 
 #[cfg(test)]
@@ -311,7 +332,9 @@ mod tests {
         let now = found(5, 0, 0);
         for (members, expected) in [
             ([now, Found::Unread, now], Some((0b101, 0b010))),
-            ([now, Found::Unread, BLANK], Some((0b001, 0b010))),
+            // Had anything been synced, the last one would have it or be noted.
+            ([now, Found::Unread, BLANK], None),
+            ([found(5, 1, 0b100), Found::Unread, BLANK], Some((0b001, 0b010))),
             ([found(5, 1, 0b010), Found::Unread, now], Some((0b101, 0))),
             ([now, Found::Unread, Found::Unread], Some((0, 0))),
             ([now, Found::Unread, Found::Gone], Some((0, 0))),
@@ -343,6 +366,7 @@ mod tests {
         assert_eq!(whole(PARITY, &[BLANK, noted, noted]), Some(0b110), "that is the one");
         // The last one is another than the one that was there.
         let fresh = Rules { fresh: 0b100, ..rules(PARITY, 1) };
+        let (before, noted) = (found_of(2 << 32, 5, 0, 0), found_of(2 << 32, 5, 1, 0b001));
         let verdict = judge(&[before, noted, BLANK], &fresh);
         assert_eq!(verdict.map(|verdict| verdict.whole), Some(0b010), "too little to be read");
     }

@@ -72,8 +72,8 @@ impl<M: Medium> Medium for ReadOnly<M> {
         self.0.is_written_anywhere()
     }
 
-    fn unreadable_is_lost(&self) -> bool {
-        self.0.unreadable_is_lost()
+    fn unreadable_is_lost(&self, extent: ExtentId) -> bool {
+        self.0.unreadable_is_lost(extent)
     }
 
     fn release(&self, _: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {

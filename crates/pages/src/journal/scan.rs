@@ -195,7 +195,7 @@ impl<M: Medium> PageStore<M> {
         let is_newer = newest.as_ref().map(age) > own.as_ref().map(age);
         self.count_rebuilt(u64::from(is_newer));
         let first = if is_newer { newest } else { own };
-        let is_damaged = first.is_none() && !is_blank && self.medium.unreadable_is_lost();
+        let is_damaged = first.is_none() && !is_blank && self.medium.unreadable_is_lost(id);
         if is_damaged { Box::pin(self.first_of_journal(id)).await } else { Ok(first) }
     }
 
@@ -218,7 +218,7 @@ impl<M: Medium> PageStore<M> {
     /// the store of an earlier time, and nobody were told. Other media have pages that nobody was told of and that cannot be read
     /// either: half programmed, or of a torn stripe.
     fn check_lost(&self, page: PageNo, is_lost: bool) -> Result<(), OpenError> {
-        if is_lost && self.medium.unreadable_is_lost() {
+        if is_lost && self.medium.unreadable_is_lost(self.shape.extent_of(page)) {
             return Err(OpenError::Damaged(page, PageFault::Unreadable));
         }
         Ok(())

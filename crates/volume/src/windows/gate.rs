@@ -288,8 +288,8 @@ impl<M: Medium> Medium for Gate<M> {
         self.medium.is_written_anywhere()
     }
 
-    fn unreadable_is_lost(&self) -> bool {
-        self.medium.unreadable_is_lost()
+    fn unreadable_is_lost(&self, extent: ExtentId) -> bool {
+        self.medium.unreadable_is_lost(extent)
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Done> + use<M> {

@@ -400,7 +400,7 @@ impl Medium for MemoryMedium {
         self.disk.borrow().is_anywhere
     }
 
-    fn unreadable_is_lost(&self) -> bool {
+    fn unreadable_is_lost(&self, _: ExtentId) -> bool {
         self.disk.borrow().is_anywhere
     }
 
