@@ -27,6 +27,7 @@ pub(super) fn quit(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
     call.session.is_authenticated = call.state.options.password.is_none();
+    call.session.is_astray = false;
     call.session.client.set_name("");
     call.session.transaction = None;
     call.session.watched.clear();
@@ -36,10 +37,12 @@ pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn select(call: &mut Call<'_>) -> Outcome {
+    call.session.is_astray = true;
     match parse::integer(call.argument(1))? {
-        0 => call.ok(),
-        _ => Err(Fault::error("DB index is out of range")),
+        0 => call.session.is_astray = false,
+        _ => return Err(Fault::error("DB index is out of range")),
     }
+    call.ok()
 }
 
 pub(super) fn auth(call: &mut Call<'_>) -> Outcome {

@@ -78,6 +78,15 @@ impl Spec {
         self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
     }
 
+    /// Whether it works on what is in a database. EXEC only by the commands that it carries out.
+    pub(crate) fn works_on_keys(&self) -> bool {
+        match self.name {
+            "EXEC" => false,
+            "DBSIZE" => true,
+            _ => self.needs_store(),
+        }
+    }
+
     /// The first key's place, the last one's (from the end, if negative), and from each to the next.
     pub(crate) fn key_places(&self) -> (i64, i64, i64) {
         match self.keys {
@@ -260,6 +269,19 @@ mod tests {
         }
         for name in ["GET", "SET", "EXEC", "WATCH", "SCAN", "FLUSHALL", "RANDOMKEY", "ZRANK"] {
             assert!(find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
+    }
+
+    #[test]
+    fn some_work_on_keys() {
+        let works = |name: &str| find(name.as_bytes()).expect("it is there").works_on_keys();
+        for name in ["GET", "FLUSHDB", "FLUSHALL", "DBSIZE", "KEYS", "WATCH", "RANDOMKEY", "COPY"] {
+            assert!(works(name), "{name}");
+        }
+        for name in
+            ["SELECT", "RESET", "HELLO", "AUTH", "PING", "MULTI", "EXEC", "DISCARD", "UNWATCH"]
+        {
+            assert!(!works(name), "{name}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! A server, as clients see it.
 
+mod astray;
 mod client;
 mod clocks;
 mod crowds;
