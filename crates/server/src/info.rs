@@ -115,6 +115,7 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
         line("total_net_input_bytes", read(&statistics.bytes_in)),
         line("total_net_output_bytes", read(&statistics.bytes_out)),
         line("rejected_connections", read(&statistics.refused)),
+        line("clients_ended_that_took_no_replies", read(&statistics.stuck)),
         line("expired_keys", read(&statistics.expired)),
         line("swept_parts", read(&statistics.swept)),
         line("keyspace_hits", store.gets_found),

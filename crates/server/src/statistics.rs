@@ -115,6 +115,8 @@ pub(crate) struct Statistics {
     windows: Mutex<VecDeque<Window>>,
     pub faults: AtomicU64,
     pub refused: AtomicU64,
+    /// Clients that were ended because they took no replies while they sent more than there is room for.
+    pub stuck: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub expired: AtomicU64,
@@ -130,6 +132,7 @@ impl Statistics {
             windows: Mutex::default(),
             faults: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            stuck: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
             expired: AtomicU64::new(0),

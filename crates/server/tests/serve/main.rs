@@ -6,6 +6,7 @@ mod clocks;
 mod crowds;
 mod full;
 mod pages;
+mod pipelines;
 mod secret;
 mod transactions;
 mod words;
