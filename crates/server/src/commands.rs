@@ -16,6 +16,7 @@ mod keyspace;
 mod parse;
 mod ranges;
 mod scans;
+mod scripts;
 mod server;
 mod sorted_sets;
 mod strings;
@@ -150,13 +151,14 @@ fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
     if let Err(fault) = outcome {
         reply.truncate(begin);
         reply.error(fault.message());
-        state.statistics.count_fault();
+        state.statistics.count_fault(&fault);
     }
 }
 
 /// Whether there is such a command, for this client, here.
 fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&[u8]]) -> Outcome {
-    let spec = spec.ok_or_else(|| unknown(arguments))?;
+    let spec =
+        spec.ok_or_else(|| scripts::refusal(arguments[0]).unwrap_or_else(|| unknown(arguments)))?;
     if !spec.takes(arguments.len()) {
         let name = spec.name.to_lowercase();
         return Err(Fault::error(format!("wrong number of arguments for '{name}' command")));

@@ -292,7 +292,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let most = self.state.options.query_bytes;
         if next == Next::Read && work.unanswered() > most {
             let message = format!("a command has at most {most} bytes (client-query-buffer-limit)");
-            work.reply.error(Fault::error(message).message());
+            work.say(self.state, &Fault::error(message));
             next = Next::Dismissal;
         }
         self.protocol = work.reply.protocol;
@@ -317,7 +317,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             self.state.options.patience_ms,
             work.unanswered(),
         );
-        work.reply.error(Fault::error(message).message());
+        work.say(self.state, &Fault::error(message));
         work.queue();
     }
 

@@ -100,6 +100,12 @@ impl Work {
         }
     }
 
+    /// Says an error that is none of a command's.
+    pub(super) fn say(&mut self, state: &State, fault: &Fault) {
+        self.reply.error(fault.message());
+        state.statistics.count_fault(fault);
+    }
+
     /// What was said may be sent; bytes of it.
     pub(super) fn queue(&mut self) -> usize {
         let said = self.reply.take();
@@ -151,6 +157,7 @@ impl Work {
             for written in &self.written {
                 reply.append(&said[at..written.start]);
                 reply.error(fault.message());
+                state.statistics.count_fault(&fault);
                 at = written.end;
             }
             reply.append(&said[at..]);
@@ -204,7 +211,7 @@ pub(super) fn carry_out<'a>(
                 break;
             }
             Err(error) => {
-                work.reply.error(Fault::error(error).message());
+                work.say(state, &Fault::error(error));
                 next = Next::End;
                 break;
             }

@@ -1,5 +1,6 @@
 //! A server, as clients see it.
 
+mod answers;
 mod astray;
 mod client;
 mod clocks;

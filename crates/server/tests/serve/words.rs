@@ -223,7 +223,7 @@ fn the_server_itself() {
             ("CLIENT ID", "1"),
             ("CONFIG GET max*clients", "[maxclients 10000 maxmemory-clients 268435456]"),
             ("CONFIG GET nothing", "[]"),
-            ("COMMAND COUNT", "106"),
+            ("COMMAND COUNT", "109"),
             ("COMMAND GETKEYS MSET a 1 b 2", "[a b]"),
             ("SLOWLOG LEN", "0"),
             ("SLOWLOG GET", "[]"),
