@@ -37,10 +37,10 @@ pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn select(call: &mut Call<'_>) -> Outcome {
-    call.session.is_astray = true;
-    match parse::integer(call.argument(1))? {
-        0 => call.session.is_astray = false,
-        _ => return Err(Fault::error("DB index is out of range")),
+    // What is no number names no other database: nothing changes, as with Redis.
+    call.session.is_astray = parse::integer(call.argument(1))? != 0;
+    if call.session.is_astray {
+        return Err(Fault::error("DB index is out of range"));
     }
     call.ok()
 }

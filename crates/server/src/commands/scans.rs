@@ -182,7 +182,7 @@ fn random(
 ) -> Outcome {
     let (drawn, with_records) = match &call.arguments[2..] {
         [] => (None, false),
-        [count, behind @ ..] => match (parse::integer(count)?, behind) {
+        [count, behind @ ..] => match (draws(count)?, behind) {
             (count, []) => (Some(count), false),
             (count, [word]) if is(word, with) => (Some(count), true),
             _ => return Err(Fault::syntax()),
@@ -220,14 +220,18 @@ fn random(
     Ok(())
 }
 
+/// How many to draw.
+fn draws(argument: &[u8]) -> Result<i64, Fault> {
+    let most = i64::MAX;
+    let message = || format!("value is out of range, value must between -{most} and {most}");
+    let count = parse::integer(argument)?;
+    if count == i64::MIN { Err(Fault::error(message())) } else { Ok(count) }
+}
+
 /// As far as Redis goes.
 fn check_draws(count: i64, with_records: bool) -> Outcome {
-    let most = i64::MAX;
-    if count == i64::MIN {
-        let message = format!("value is out of range, value must between -{most} and {most}");
-        return Err(Fault::error(message));
-    }
-    let is_far = with_records && (count < -most / 2 || count > most / 2);
+    let most = i64::MAX / 2;
+    let is_far = with_records && (count < -most || count > most);
     if is_far { Err(Fault::error("value is out of range")) } else { Ok(()) }
 }
 

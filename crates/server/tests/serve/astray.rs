@@ -12,7 +12,13 @@ fn who_asked_for_another_database_works_on_none() {
     let mut owner = Client::of(&server);
     assert_eq!(owner.say("SET prod precious"), "OK");
     let mut client = Client::of(&server);
-    assert_eq!(client.say("SELECT 1"), "-ERR DB index is out of range");
+    for (line, expected) in [
+        ("SELECT x", "-ERR value is not an integer or out of range"),
+        ("GET prod", "precious"),
+        ("SELECT 1", "-ERR DB index is out of range"),
+    ] {
+        assert_eq!(client.say(line), expected, "{line}");
+    }
     for line in [
         "FLUSHDB",
         "FLUSHALL ASYNC",
