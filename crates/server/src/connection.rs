@@ -32,7 +32,7 @@ pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 
 /// Commands that are carried out before their replies are sent.
 const BATCH: usize = 256;
-/// Bytes of replies, likewise; and of those that wait while no more are made.
+/// Bytes of replies, likewise.
 const BATCH_BYTES: usize = 256 << 10;
 /// Bytes of pairs that a command has fetched ahead while it runs: of strings and of collections, a range of each.
 const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
@@ -100,7 +100,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let mut has_more = false;
         loop {
             self.settle(has_more);
-            let may_go_on = has_more && self.unsent() < BATCH_BYTES;
+            let may_go_on = has_more && self.unsent() == 0;
             let next = if may_go_on {
                 self.batch().await?
             } else {
@@ -136,7 +136,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.state.clients.holds(&self.session.client, work + self.session.bytes());
     }
 
-    /// Sends and reads, until there is something to carry out, or room for more replies.
+    /// Sends and reads, until there is something to carry out, or all replies are sent.
     async fn wait(
         &mut self,
         has_more: bool,
