@@ -60,6 +60,7 @@ fn server(state: &State, now_ms: u64) -> Vec<(String, String)> {
         line("os", std::env::consts::OS),
         line("arch_bits", usize::BITS),
         line("process_id", std::process::id()),
+        line("io_uring_refused", state.database.store.io_uring_refused().unwrap_or_default()),
         line("tcp_port", state.port),
         line("uptime_in_seconds", uptime),
         line("uptime_in_days", uptime / 86_400),

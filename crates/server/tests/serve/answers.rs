@@ -1,6 +1,7 @@
 //! What clients are told of what is not there: scripts, replicas; and of limits and errors.
 
 use crate::client::{Client, directory, start};
+use levelhead::{Io, Store};
 use server::{Clock, Options};
 
 const NO_SCRIPTS: &str = "-ERR this server runs no scripts (Lua) and no functions; MULTI with WATCH does what many of them are for";
@@ -98,4 +99,20 @@ fn limits_are_told() {
         let said = client.say(&line.replace('*', &name(most + 1)));
         assert!(said.starts_with("-ERR ") && said.contains(&most.to_string()), "{line}: {said}");
     }
+}
+
+/// Whether the system refuses `io_uring` is told, and why: where a store that insists on it does not open.
+#[test]
+fn what_reads_files_is_told() {
+    let store = |io: Io| {
+        let options =
+            levelhead::Options { io, memtable_bytes: 1 << 20, ..levelhead::Options::default() };
+        Store::open(directory("io"), &options)
+    };
+    let ring = store(Io::Ring).map(drop);
+    assert_eq!(store(Io::Threads).expect("threads are always there").io_uring_refused(), None);
+    let server = start(&directory("io-told"), Options::default(), Clock::system());
+    let said = Client::of(&server).say("INFO server");
+    let line = said.lines().find_map(|line| line.strip_prefix("io_uring_refused:"));
+    assert_eq!(line.expect("a line").is_empty(), ring.is_ok(), "{said} and {ring:?}");
 }
