@@ -133,6 +133,11 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     say_what_is_lost(&store, Does::Write);
     say_if_refused(&store, store_options.windows);
+    if let Some(why) = store.io_uring_refused() {
+        output::say(&format!(
+            "the system refuses io_uring ({why}): files are read by threads, which is slower; let it have io_uring_setup (seccomp, kernel.io_uring_disabled)"
+        ));
+    }
     let server = listening.serve(store, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));
     server.wait_for_signal(|| {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use engine::Look;
 use pages::{EngineError, LogSync, Value};
-use runtime::{ForkMark, Handle, IoChoice, RealOptions, Shared};
+use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
@@ -37,6 +37,8 @@ struct Inner {
     shared: Arc<Shared<Result<Root, Error>>>,
     driver: Option<JoinHandle<()>>,
     outside: Outside,
+    /// How files are read and written.
+    io: Option<IoEngine>,
     /// Of the process that opened it.
     mark: ForkMark,
 }
@@ -109,8 +111,11 @@ impl Store {
         root: impl FnOnce(Handle, Options) -> F + Send,
     ) -> Result<Self, Error> {
         check(directories, options)?;
-        let (real, options) = (real_options(options), options.clone());
-        let shared = Shared::new(real, |handle| root(handle.clone(), options));
+        let (real, options, mut io) = (real_options(options), options.clone(), None);
+        let shared = Shared::new(real, |handle| {
+            io = handle.io_engine().cloned();
+            root(handle.clone(), options)
+        });
         let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
         let opened = shared.call(|root| {
             let opened = root.as_ref().map(Outside::of).map_err(Clone::clone);
@@ -120,7 +125,7 @@ impl Store {
         let shared = Arc::new(shared);
         let driver = drive(&shared)?;
         let mark = ForkMark::new();
-        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside, mark }) })
+        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside, io, mark }) })
     }
 
     /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
@@ -359,6 +364,15 @@ impl Store {
             let lost = root.lost.clone();
             async move { lost }
         })
+    }
+
+    /// Why the system refuses `io_uring`, so that threads which wait for files stand in for it and take longer; `None` if it does not, or was not
+    /// asked ([`Options::io`]).
+    pub fn io_uring_refused(&self) -> Option<&str> {
+        match &self.inner.io {
+            Some(IoEngine::Threads { why, .. }) => why.as_deref(),
+            _ => None,
+        }
     }
 
     /// Counters.

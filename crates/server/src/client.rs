@@ -227,13 +227,21 @@ impl Clients {
         bytes.min(self.most_bytes / 64)
     }
 
-    fn try_room(&self, client: &Client, bytes: usize, besides: usize) -> Room {
+    /// Sets that much aside if there is room now; nobody has to go for it.
+    pub(crate) fn take(&self, client: &Client, bytes: usize) -> bool {
         let before = client.bytes.load(Ordering::SeqCst);
-        let more = (bytes + besides).saturating_sub(before);
+        let more = bytes.saturating_sub(before);
         let fits = |all: usize| all.checked_add(more).filter(|all| *all <= self.most_bytes);
-        if self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok() {
+        let is_taken = self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok();
+        if is_taken {
             // Nobody else changes what this one holds.
             client.bytes.store(before + more, Ordering::SeqCst);
+        }
+        is_taken
+    }
+
+    fn try_room(&self, client: &Client, bytes: usize, besides: usize) -> Room {
+        if self.take(client, bytes + besides) {
             return Room::Given;
         }
         match self.largest() {
@@ -302,6 +310,9 @@ mod tests {
         clients.leave(&large);
         assert_eq!(now(&mut waits, &mut context), Poll::Ready(true));
         assert_eq!(clients.bytes(), 400);
+        // What is no need is taken only where there is room, and nobody goes for it.
+        assert!(!clients.take(&small, 1_001) && clients.bytes() == 400);
+        assert!(clients.take(&small, 1_000) && clients.bytes() == 1_000);
         // Who would hold the most itself gets none.
         assert_eq!(clients.try_room(&small, 1_001, 0), Room::Never);
     }

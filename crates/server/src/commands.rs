@@ -16,6 +16,7 @@ mod keyspace;
 mod parse;
 mod ranges;
 mod scans;
+mod scripts;
 mod server;
 mod sorted_sets;
 mod strings;
@@ -46,6 +47,8 @@ pub(crate) type Outcome = Result<(), Fault>;
 pub(crate) struct Session {
     pub client: Arc<Client>,
     pub is_authenticated: bool,
+    /// Whether its last SELECT was refused: it wants a database that is not there, and must not get the one that is.
+    pub is_astray: bool,
     /// Whether the connection ends when the replies have been sent.
     pub is_over: bool,
     /// Commands that wait for EXEC, after MULTI.
@@ -57,7 +60,8 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
         let (transaction, watched) = (None, BTreeMap::new());
-        Self { client, is_authenticated, is_over: false, transaction, watched }
+        let (is_astray, is_over) = (false, false);
+        Self { client, is_authenticated, is_astray, is_over, transaction, watched }
     }
 }
 
@@ -147,13 +151,14 @@ fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
     if let Err(fault) = outcome {
         reply.truncate(begin);
         reply.error(fault.message());
-        state.statistics.count_fault();
+        state.statistics.count_fault(&fault);
     }
 }
 
 /// Whether there is such a command, for this client, here.
 fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&[u8]]) -> Outcome {
-    let spec = spec.ok_or_else(|| unknown(arguments))?;
+    let spec =
+        spec.ok_or_else(|| scripts::refusal(arguments[0]).unwrap_or_else(|| unknown(arguments)))?;
     if !spec.takes(arguments.len()) {
         let name = spec.name.to_lowercase();
         return Err(Fault::error(format!("wrong number of arguments for '{name}' command")));
@@ -161,7 +166,18 @@ fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&
     if !session.is_authenticated && !spec.is_for_strangers() {
         return Err(Fault::of_kind("NOAUTH Authentication required."));
     }
+    check_database(session, spec)?;
     moved(state, spec, arguments)
+}
+
+/// A client that asked for another database would take what is in this one for what is in that one, and empty it.
+fn check_database(session: &Session, spec: &Spec) -> Outcome {
+    if session.is_astray && spec.works_on_keys() {
+        return Err(Fault::error(
+            "the SELECT before was refused, and there is no database but 0: SELECT 0 first to work on that one",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a command waits for EXEC.

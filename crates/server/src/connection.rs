@@ -1,15 +1,19 @@
 //! A connection: reads what a client sends, has it carried out, and sends what comes of it, in order.
 //!
-//! It reads on only when the replies to what it has read are on their way, so that a client that does not take them stalls nobody
-//! but itself, and holds no more than one batch of them. While it has nothing to do it holds no buffer.
+//! It reads and sends side by side, as many clients send all of a pipeline before they read the first reply. While a batch of replies
+//! waits to be taken nothing more is carried out, so that a client that does not take them stalls nobody but itself, and holds no more of them.
+//! What it sends meanwhile is kept, up to `Options::query_bytes`, if there is memory that nobody else wants. Behind that nothing more is read; and
+//! if it still takes nothing for a while, each side waits for the other: it is told so, and ended (decision 54).
+//! While a connection has nothing to do it holds no buffer.
+
+mod work;
 
 use std::future::poll_fn;
 use std::io;
-use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -17,11 +21,11 @@ use tokio::sync::{SemaphorePermit, watch};
 
 use crate::client::Client;
 use crate::clock::Stopwatch;
-use crate::commands::{self, Session};
+use crate::commands::Session;
 use crate::fault::Fault;
-use crate::resp::{Command, Decoder, Limits, Protocol, Reply};
+use crate::resp::Protocol;
 use crate::state::State;
-use crate::statistics::{Class, class_of};
+use work::{Work, carry_out};
 
 /// The longest argument of a command. Longer ones than a store takes are told so; those beyond this end the connection.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
@@ -34,8 +38,10 @@ const BATCH_BYTES: usize = 256 << 10;
 const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
 /// Bytes that are read at a time.
 const READ: usize = 16 << 10;
-/// A buffer that was longer once is given back when it is empty.
+/// A buffer that was longer once is given back when it is empty. Strangers may send no more than that before they take what they are told.
 const KEPT: usize = 64 << 10;
+/// How long a client that was told why it is ended may take to hear of it.
+const LINGER: Duration = Duration::from_mins(1);
 
 /// How a connection has ended.
 type Ended = Result<(), io::Error>;
@@ -64,125 +70,150 @@ struct Connection<'a, S> {
     session: Session,
     protocol: Protocol,
     stream: S,
+    /// Whether it reads on.
+    reads: bool,
+    /// Whether the stream may hold a part of what it was given to send.
+    is_unflushed: bool,
 }
 
-/// What a connection holds while it has something to do.
-struct Work {
-    input: Vec<u8>,
-    decoder: Decoder,
-    /// A command that waits for the memory that it will take, or for its turn in the store.
-    next: Option<Command>,
-    /// Whether it waits for its turn.
-    needs_store: bool,
-    reply: Reply,
-    /// Replies to commands that wrote something.
-    written: Vec<Range<usize>>,
-    /// What those took that wait to be durable.
-    pending: Vec<(Class, u64)>,
-    began: Stopwatch,
-}
-
-impl Work {
-    fn new(protocol: Protocol) -> Self {
-        Self {
-            input: Vec::new(),
-            decoder: Decoder::default(),
-            next: None,
-            needs_store: false,
-            reply: Reply::new(protocol),
-            written: Vec::new(),
-            pending: Vec::new(),
-            began: Stopwatch::start(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        let next = self.next.as_ref().map_or(0, Command::held_bytes);
-        self.input.capacity() + self.decoder.held_bytes() + next + self.reply.held_bytes()
-    }
-
-    /// Bytes that it will hold at most while it makes room for what is read next; none if there is room.
-    fn growth(&self) -> usize {
-        let (input, decoder) = (self.input_wanted(), self.decoder.growth(READ));
-        let input = if self.input.capacity() >= input { 0 } else { input };
-        if input + decoder == 0 { 0 } else { self.bytes() + input + decoder }
-    }
-
-    /// Makes that room. Little by little: beside it stands what it had.
-    fn grow(&mut self) {
-        let wanted = self.input_wanted();
-        self.input.reserve_exact(wanted - self.input.len());
-        self.decoder.grow(READ);
-    }
-
-    fn input_wanted(&self) -> usize {
-        let len = self.input.len();
-        let has_room = self.input.capacity() >= len + READ;
-        if has_room { self.input.capacity() } else { len + READ.max(len / 4) }
-    }
-}
-
-/// What is to come after a batch.
+/// What is to come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// There may be more commands in what was read, or one waits.
     Batch,
     Read,
+    /// The end, when the replies have been sent.
     End,
+    /// The end, when the client has heard why: it may be in the midst of sending.
+    Dismissal,
+    /// The end, now.
+    Over,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
     fn new(state: &'a Arc<State>, session: Session, stream: S) -> Self {
-        Self { state, work: None, session, protocol: Protocol::default(), stream }
+        let protocol = Protocol::default();
+        Self { state, work: None, session, protocol, stream, reads: true, is_unflushed: false }
     }
 
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Ended {
+        let mut has_more = false;
         loop {
-            let is_there = self.read(&mut stop).await?;
-            if !is_there {
-                return self.farewell().await;
-            }
-            loop {
-                let next = self.batch().await?;
-                match next {
-                    Next::Batch => {}
-                    Next::Read => break,
-                    Next::End => return self.farewell().await,
-                }
-            }
-            if *stop.borrow() {
-                return self.farewell().await;
+            self.settle(has_more);
+            let may_go_on = has_more && self.unsent() == 0;
+            let next = if may_go_on {
+                self.batch().await?
+            } else {
+                self.wait(has_more, &mut stop).await?
+            };
+            has_more = next == Next::Batch;
+            match next {
+                Next::Batch => {}
+                Next::Read => self.reads &= !(may_go_on && *stop.borrow()),
+                Next::End => self.reads = false,
+                Next::Dismissal => return self.dismiss(&mut stop).await,
+                Next::Over => return self.farewell().await,
             }
         }
     }
 
-    /// Reads something. False if nothing more is to come.
-    async fn read(&mut self, stop: &mut watch::Receiver<bool>) -> Result<bool, io::Error> {
-        let client = Arc::clone(&self.session.client);
-        if !self.grow().await {
-            return Ok(false);
+    /// Bytes of replies that wait to be taken.
+    fn unsent(&self) -> usize {
+        self.work.as_ref().map_or(0, |work| work.unsent().len())
+    }
+
+    /// Gives back what is not needed. Buffers go whenever everything was answered: that costs less than looking whether more has come.
+    fn settle(&mut self, has_more: bool) {
+        let Some(work) = &mut self.work else { return };
+        if work.give_back() && !has_more {
+            self.work = None;
         }
+        self.count_bytes();
+    }
+
+    fn count_bytes(&self) {
+        let work = self.work.as_ref().map_or(0, |work| work.bytes());
+        self.state.clients.holds(&self.session.client, work + self.session.bytes());
+    }
+
+    /// Sends and reads, until there is something to carry out, or all replies are sent.
+    async fn wait(
+        &mut self,
+        has_more: bool,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Result<Next, io::Error> {
+        let may_read = self.reads && if has_more { self.grow_ahead() } else { self.grow().await };
+        if self.reads && !may_read && !has_more {
+            return Ok(Next::Over);
+        }
+        let as_before = if has_more { Next::Batch } else { Next::Read };
+        let is_stuck = self.reads && !may_read;
+        let patience = Duration::from_millis(self.state.options.patience_ms);
+        let mut out_of_patience = is_stuck.then(|| Box::pin(tokio::time::sleep(patience)));
+        let client = Arc::clone(&self.session.client);
         let mut asked_to_end = pin!(client.end.notified());
         let mut stopped = pin!(stop.wait_for(|is_over| *is_over));
-        poll_fn(|context| {
-            if asked_to_end.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Ok(false));
+        let next: Result<Next, io::Error> = poll_fn(|context| {
+            let before = self.unsent();
+            let is_sent = self.poll_send(context)?.is_ready();
+            // Whoever is asked to end need not take the rest.
+            if asked_to_end.as_mut().poll(context).is_ready()
+                || (is_sent && !self.reads && !has_more)
+            {
+                return Poll::Ready(Ok(Next::Over));
             }
-            // On the stack: an idle connection has no buffer.
-            let mut buffer = [0; READ];
-            let mut buffer = ReadBuf::new(&mut buffer);
-            match Pin::new(&mut self.stream).poll_read(context, &mut buffer)? {
-                Poll::Ready(()) => {
-                    self.take_in(buffer.filled());
-                    Poll::Ready(Ok(!buffer.filled().is_empty()))
-                }
-                Poll::Pending if stopped.as_mut().poll(context).is_ready() => {
-                    Poll::Ready(Ok(false))
-                }
-                Poll::Pending => Poll::Pending,
+            if self.unsent() < before {
+                return Poll::Ready(Ok(as_before));
+            }
+            if may_read && self.poll_read(context)?.is_ready() {
+                return Poll::Ready(Ok(if self.reads { Next::Batch } else { as_before }));
+            }
+            if self.reads && stopped.as_mut().poll(context).is_ready() {
+                self.reads = false;
+                return Poll::Ready(Ok(as_before));
+            }
+            match &mut out_of_patience {
+                Some(time) => time.as_mut().poll(context).map(|()| Ok(Next::Dismissal)),
+                None => Poll::Pending,
             }
         })
-        .await
+        .await;
+        if matches!(next, Ok(Next::Dismissal)) {
+            self.say_that_it_is_stuck();
+        }
+        next
+    }
+
+    /// Reads something, or that nothing more is to come.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        // On the stack: an idle connection has no buffer.
+        let mut buffer = [0; READ];
+        let mut buffer = ReadBuf::new(&mut buffer);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+        match buffer.filled() {
+            [] => self.reads = false,
+            bytes => self.take_in(bytes),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends what the client takes now; ready when that was all.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        if let Some(work) = &mut self.work {
+            while !work.unsent().is_empty() {
+                let sent = ready!(Pin::new(&mut self.stream).poll_write(context, work.unsent()))?;
+                if sent == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                work.has_sent(sent);
+                self.is_unflushed = true;
+            }
+        }
+        if self.is_unflushed {
+            ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+            self.is_unflushed = false;
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Makes room for what is read next, if a command has begun: what begins one is little.
@@ -196,7 +227,27 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let is_given = self.state.clients.room(&self.session.client, growth + besides, 0).await;
         if is_given {
             work.grow();
-            self.state.clients.holds(&self.session.client, work.bytes() + besides);
+            self.count_bytes();
+        }
+        is_given
+    }
+
+    /// Makes room for what is read while commands wait for the client to take their replies: not for too much, and not at the cost of others.
+    fn grow_ahead(&mut self) -> bool {
+        let Some(work) = &mut self.work else { return true };
+        let most = self.state.options.query_bytes;
+        let most = if self.session.is_authenticated { most } else { most.min(KEPT) };
+        if work.unanswered() >= most {
+            return false;
+        }
+        let growth = work.growth();
+        if growth == 0 {
+            return true;
+        }
+        let is_given = self.state.clients.take(&self.session.client, growth + self.session.bytes());
+        if is_given {
+            work.grow();
+            self.count_bytes();
         }
         is_given
     }
@@ -205,29 +256,31 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let protocol = self.protocol;
         let work = self.work.get_or_insert_with(|| Box::new(Work::new(protocol)));
         work.began = Stopwatch::start();
-        work.input.extend_from_slice(bytes);
+        work.take_in(bytes);
         self.state.statistics.bytes_in.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.state.clients.holds(&self.session.client, work.bytes() + self.session.bytes());
+        self.count_bytes();
     }
 
-    /// Carries out some commands, waits until what they wrote is durable, and sends the replies.
+    /// Carries out some commands, waits until what they wrote is durable, and sends of the replies what the client takes now.
     async fn batch(&mut self) -> Result<Next, io::Error> {
+        // Those who are never waited for let others have the thread, too.
+        tokio::task::coop::consume_budget().await;
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
         let client = Arc::clone(&self.session.client);
         // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
         let turn = if std::mem::take(&mut work.needs_store) {
             let turn = turn_in_store(self.state, &client).await;
             if turn.is_none() {
-                return Ok(Next::End);
+                return Ok(Next::Over);
             }
             turn
         } else {
             None
         };
-        let bytes = work.bytes() + self.session.bytes() + work.next.as_ref().map_or(0, taken_by);
+        let bytes = work.bytes() + self.session.bytes() + work.wanted_by_next();
         let allowance = self.state.clients.allowance(2 * BATCH_BYTES + RANGES_BYTES);
         if !self.state.clients.room(&client, bytes, allowance).await {
-            return Ok(Next::End);
+            return Ok(Next::Over);
         }
         // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
         let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
@@ -236,40 +289,71 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             let committed = self.state.commits.wait().await;
             work.commit(self.state, committed);
         }
+        let most = self.state.options.query_bytes;
+        if next == Next::Read && work.unanswered() > most {
+            let message = format!("a command has at most {most} bytes (client-query-buffer-limit)");
+            work.say(self.state, &Fault::error(message));
+            next = Next::Dismissal;
+        }
         self.protocol = work.reply.protocol;
-        if !work.reply.is_empty() {
-            self.state.statistics.bytes_out.fetch_add(work.reply.len() as u64, Ordering::Relaxed);
-            let replies = work.reply.take();
-            // Whoever is asked to end need not take them.
-            let mut sent = pin!(self.stream.write_all(&replies));
-            let mut asked_to_end = pin!(client.end.notified());
-            let is_sent = poll_fn(|context| match sent.as_mut().poll(context) {
-                Poll::Pending if asked_to_end.as_mut().poll(context).is_ready() => {
-                    Poll::Ready(Ok(false))
-                }
-                sent => sent.map_ok(|()| true),
-            })
-            .await?;
-            if !is_sent {
-                return Ok(Next::End);
-            }
-        }
-        if next == Next::Read && work.input.len() > self.state.options.query_bytes {
-            next = Next::End;
-        }
-        if work.input.is_empty() {
-            if work.input.capacity() > KEPT {
-                work.input = Vec::new();
-            }
-            // Buffers are given back whenever everything was answered: that costs less than looking whether more has come.
-            if next == Next::Read {
-                self.state.clients.holds(&client, self.session.bytes());
-                return Ok(Next::Read);
-            }
-        }
-        self.state.clients.holds(&client, work.bytes() + self.session.bytes());
+        let said = work.queue();
+        self.state.statistics.bytes_out.fetch_add(said as u64, Ordering::Relaxed);
         self.work = Some(work);
+        poll_fn(|context| match self.poll_send(context) {
+            Poll::Pending => Poll::Ready(Ok(())),
+            sent @ Poll::Ready(_) => sent,
+        })
+        .await?;
         Ok(next)
+    }
+
+    /// It takes no replies, and there is no room for what it sends.
+    fn say_that_it_is_stuck(&mut self) {
+        self.state.statistics.stuck.fetch_add(1, Ordering::Relaxed);
+        let Some(work) = &mut self.work else { return };
+        let message = format!(
+            "no reply was taken for {} ms, and {} bytes of commands behind them wait, for more of which there is no room \
+             (client-query-buffer-limit, maxmemory-clients): read replies while you send",
+            self.state.options.patience_ms,
+            work.unanswered(),
+        );
+        work.say(self.state, &Fault::error(message));
+        work.queue();
+    }
+
+    /// Ends a client that is told why. What it still sends is thrown away: one that cannot send on would never read that.
+    async fn dismiss(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
+        self.session.transaction = None;
+        if let Some(work) = &mut self.work {
+            work.forget_input();
+        }
+        self.count_bytes();
+        let client = Arc::clone(&self.session.client);
+        let mut asked_to_end = pin!(client.end.notified());
+        let mut stopped = pin!(stop.wait_for(|is_over| *is_over));
+        let mut says_more = true;
+        let heard = poll_fn(|context| {
+            if asked_to_end.as_mut().poll(context).is_ready()
+                || stopped.as_mut().poll(context).is_ready()
+            {
+                return Poll::Ready(Ok(()));
+            }
+            if says_more && self.poll_send(context)?.is_ready() {
+                says_more = Pin::new(&mut self.stream).poll_shutdown(context)?.is_pending();
+            }
+            while self.reads {
+                let mut buffer = [0; READ];
+                let mut buffer = ReadBuf::new(&mut buffer);
+                if Pin::new(&mut self.stream).poll_read(context, &mut buffer)?.is_pending() {
+                    return Poll::Pending;
+                }
+                self.reads = !buffer.filled().is_empty();
+            }
+            if says_more { Poll::Pending } else { Poll::Ready(Ok(())) }
+        });
+        let heard: Result<Ended, _> = tokio::time::timeout(LINGER, heard).await;
+        heard.unwrap_or(Ok(()))?;
+        self.farewell().await
     }
 
     /// Sends what the stream still holds, and says that nothing more comes; nobody waits for that for long.
@@ -277,31 +361,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.work = None;
         self.session.transaction = None;
         // What it gave back others may have now, not when it has gone.
-        self.state.clients.holds(&self.session.client, self.session.bytes());
+        self.count_bytes();
         let closed = self.stream.shutdown();
         tokio::time::timeout(Duration::from_secs(1), closed).await.unwrap_or(Ok(()))
-    }
-}
-
-impl Work {
-    /// What was written is durable, or it is not known to be.
-    fn commit(&mut self, state: &State, committed: Result<(), Fault>) {
-        let micros = self.began.micros();
-        for (class, _) in self.pending.drain(..) {
-            state.statistics.took(class, micros);
-        }
-        if let Err(fault) = committed {
-            let (said, protocol) = (self.reply.take(), self.reply.protocol);
-            let (mut reply, mut at) = (Reply::new(protocol), 0);
-            for written in &self.written {
-                reply.append(&said[at..written.start]);
-                reply.error(fault.message());
-                at = written.end;
-            }
-            reply.append(&said[at..]);
-            self.reply = reply;
-        }
-        self.written.clear();
     }
 }
 
@@ -314,85 +376,4 @@ async fn turn_in_store<'a>(state: &'a State, client: &Client) -> Option<Semaphor
         Poll::Pending => asked_to_end.as_mut().poll(context).map(|()| None),
     })
     .await
-}
-
-/// Bytes that a command takes while it runs: its arguments in a list, and what becomes of them.
-fn taken_by(command: &Command) -> usize {
-    let (count, bytes) = command.size();
-    count * size_of::<&[u8]>() + bytes
-}
-
-/// Carries out commands until there are enough of them for one batch.
-///
-/// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
-/// is a thread for what needs none.
-fn carry_out<'a>(
-    state: &'a State,
-    session: &mut Session,
-    work: &mut Work,
-    mut turn: Option<SemaphorePermit<'a>>,
-) -> Next {
-    let access = state.database.access();
-    session.client.has_spoken(access.now);
-    let mut next = Next::Batch;
-    for _ in 0..BATCH {
-        if work.reply.len() >= BATCH_BYTES {
-            break;
-        }
-        let limits = if session.is_authenticated {
-            Limits { argument_bytes: MAX_ARGUMENT_BYTES, ..Limits::default() }
-        } else {
-            Limits::STRANGER
-        };
-        let waited = work.next.take();
-        let has_room = waited.is_some();
-        let command =
-            match waited.map_or_else(|| work.decoder.next(&work.input, &limits), |c| Ok(Some(c))) {
-                Ok(Some(command)) if !has_room && taken_by(&command) > KEPT => {
-                    // It runs when there is room for what it takes; not now, with others in front of it that want their replies.
-                    work.next = Some(command);
-                    return Next::Batch;
-                }
-                Ok(Some(command)) => command,
-                Ok(None) => {
-                    next = Next::Read;
-                    break;
-                }
-                Err(error) => {
-                    work.reply.error(Fault::error(error).message());
-                    next = Next::End;
-                    break;
-                }
-            };
-        let arguments = command.arguments(&work.input);
-        if turn.is_none() && commands::needs_store(session, arguments[0]) {
-            turn = state.in_store.try_acquire().ok();
-            if turn.is_none() {
-                (work.next, work.needs_store) = (Some(command), true);
-                return Next::Batch;
-            }
-        }
-        let (begin, watch) = (work.reply.len(), Stopwatch::start());
-        access.has_written.set(false);
-        let spec = commands::run(state, session, &access, &arguments, &mut work.reply);
-        let micros = watch.micros();
-        let class = spec.map_or(Class::Other, |spec| class_of(spec.group, spec.is_write));
-        if access.has_written.get() && state.database.is_deferred() {
-            work.written.push(begin..work.reply.len());
-            work.pending.push((class, micros));
-        } else {
-            state.statistics.took(class, micros);
-        }
-        if micros >= state.options.slow_us {
-            let (now_s, most) = (access.now / 1_000, state.options.slow_kept);
-            state.slowlog.keep(now_s, micros, &arguments, session.client.address(), most);
-        }
-        if session.is_over {
-            next = Next::End;
-            break;
-        }
-    }
-    let done = work.decoder.take_done();
-    work.input.drain(..done);
-    next
 }

@@ -1,13 +1,16 @@
 //! Cursors of SCAN, HSCAN and ZSCAN.
 //!
 //! Clients take a cursor for a number of 64 bits, and a key does not fit in one. So the server keeps where each cursor
-//! stands, and forgets the oldest: one that is forgotten is refused, and never taken for another.
+//! stands, and forgets the oldest: one that is forgotten is refused, and never taken for another. One that a server gave which is no more
+//! begins anew, so that a scan that goes on over a restart misses nothing.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 
 /// Cursors that are kept.
 const KEPT: u64 = 16_384;
+/// No server gives one from here on.
+const END: u64 = 1 << 53;
 
 pub(crate) struct Cursors(Mutex<Inner>);
 
@@ -20,7 +23,18 @@ struct Kept {
     name: Box<[u8]>,
 }
 
+/// From where to go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum From {
+    Behind(Box<[u8]>),
+    Beginning,
+    /// Nothing is to come: there never was such a cursor.
+    End,
+}
+
 struct Inner {
+    /// The number before the one that was given first.
+    begin: u64,
     /// The number that was given last.
     last: u64,
     /// Each at its number, modulo how many there are.
@@ -31,7 +45,7 @@ impl Cursors {
     pub(crate) fn new() -> Self {
         // Not where another server began, whose cursors are not known here; it fits in what clients take for a number.
         let last = RandomState::new().hash_one(0) >> 12;
-        Self(Mutex::new(Inner { last, kept: Vec::new() }))
+        Self(Mutex::new(Inner { begin: last, last, kept: Vec::new() }))
     }
 
     /// A cursor that stands behind this name.
@@ -46,12 +60,18 @@ impl Cursors {
         number
     }
 
-    /// The name behind which a cursor stands.
-    pub(crate) fn find(&self, space: u8, cursor: u64) -> Option<Box<[u8]>> {
+    /// Where a cursor stands. None for one that was forgotten, or is of another kind.
+    pub(crate) fn find(&self, space: u8, cursor: u64) -> Option<From> {
         let inner = self.0.lock().expect("nothing panics with it locked");
+        if cursor >= END {
+            return Some(From::End);
+        }
+        if cursor <= inner.begin || cursor > inner.last {
+            return Some(From::Beginning);
+        }
         let kept = inner.kept.get((cursor % KEPT) as usize)?.as_ref();
         kept.filter(|kept| kept.number == cursor && kept.space == space)
-            .map(|kept| kept.name.clone())
+            .map(|kept| From::Behind(kept.name.clone()))
     }
 }
 
@@ -62,13 +82,18 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten() {
         let cursors = Cursors::new();
-        assert_eq!(cursors.find(0, 5), None);
         let first = cursors.keep(0, b"a");
         let second = cursors.keep(0, b"b");
-        assert_eq!(cursors.find(0, first).as_deref(), Some(&b"a"[..]));
+        assert_eq!(cursors.find(0, first), Some(From::Behind(b"a"[..].into())));
         assert_eq!(cursors.find(1, first), None, "it is of another kind");
         (0..KEPT - 1).for_each(|_| assert_ne!(cursors.keep(0, b"c"), first));
         assert_eq!(cursors.find(0, first), None);
-        assert_eq!(cursors.find(0, second).as_deref(), Some(&b"b"[..]));
+        assert_eq!(cursors.find(0, second), Some(From::Behind(b"b"[..].into())));
+        // Those of a server before this one, and those of none.
+        assert_eq!(cursors.find(0, first - 1), Some(From::Beginning));
+        assert_eq!(cursors.find(0, first + KEPT + 1), Some(From::Beginning));
+        for none in [1 << 53, 1 << 63, u64::MAX] {
+            assert_eq!(cursors.find(0, none), Some(From::End));
+        }
     }
 }

@@ -33,6 +33,11 @@ impl Fault {
         Self::error("value is not a valid float")
     }
 
+    /// Its first word.
+    pub(crate) fn kind(&self) -> &str {
+        self.0.split(' ').next().unwrap_or_default()
+    }
+
     /// The line.
     pub(crate) fn message(&self) -> &str {
         &self.0

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::data::keys::{MAX_KEY_BYTES, MAX_MEMBER_BYTES};
 use crate::state::State;
 use crate::statistics::Class;
 
@@ -16,15 +17,18 @@ pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
         let by_name = |asked: &String| asked == name || everything.contains(&asked.as_str());
         asked.is_empty() || asked.iter().any(by_name)
     };
-    let sections: [(&str, Section); 8] = [
+    let sections: [(&str, Section); 11] = [
         ("Server", server),
         ("Clients", clients),
         ("Memory", memory),
         ("Persistence", persistence),
         ("Stats", stats),
+        ("Replication", |_, _| replication()),
         ("Windows", windows),
+        ("Errorstats", errors),
         ("Cluster", cluster),
         ("Keyspace", keyspace),
+        ("Limits", limits),
     ];
     let mut text = String::new();
     for (name, lines) in sections {
@@ -56,6 +60,7 @@ fn server(state: &State, now_ms: u64) -> Vec<(String, String)> {
         line("os", std::env::consts::OS),
         line("arch_bits", usize::BITS),
         line("process_id", std::process::id()),
+        line("io_uring_refused", state.database.store.io_uring_refused().unwrap_or_default()),
         line("tcp_port", state.port),
         line("uptime_in_seconds", uptime),
         line("uptime_in_days", uptime / 86_400),
@@ -115,6 +120,7 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
         line("total_net_input_bytes", read(&statistics.bytes_in)),
         line("total_net_output_bytes", read(&statistics.bytes_out)),
         line("rejected_connections", read(&statistics.refused)),
+        line("clients_ended_that_took_no_replies", read(&statistics.stuck)),
         line("expired_keys", read(&statistics.expired)),
         line("swept_parts", read(&statistics.swept)),
         line("keyspace_hits", store.gets_found),
@@ -156,6 +162,35 @@ fn windows(state: &State, _: u64) -> Vec<(String, String)> {
     ]
 }
 
+/// There is nobody who follows.
+fn replication() -> Vec<(String, String)> {
+    vec![
+        line("role", "master"),
+        line("connected_slaves", 0),
+        line("master_failover_state", "no-failover"),
+        line("master_replid", "0".repeat(40)),
+        line("master_repl_offset", 0),
+    ]
+}
+
+fn errors(state: &State, _: u64) -> Vec<(String, String)> {
+    let kinds = state.statistics.faults_by_kind();
+    let count = |(kind, count)| line(&format!("errorstat_{kind}"), format!("count={count}"));
+    kinds.into_iter().map(count).collect()
+}
+
+/// How long things may be, in bytes.
+fn limits(state: &State, _: u64) -> Vec<(String, String)> {
+    vec![
+        line("max_key_bytes", MAX_KEY_BYTES),
+        line("max_hash_field_bytes", MAX_KEY_BYTES),
+        line("max_sorted_set_member_bytes", MAX_MEMBER_BYTES),
+        line("max_string_bytes", state.database.longest_value),
+        line("max_reply_bytes", state.options.reply_bytes),
+        line("max_query_bytes", state.options.query_bytes),
+    ]
+}
+
 fn cluster(state: &State, _: u64) -> Vec<(String, String)> {
     vec![line("cluster_enabled", u8::from(state.cluster.is_some()))]
 }
@@ -163,7 +198,9 @@ fn cluster(state: &State, _: u64) -> Vec<(String, String)> {
 fn keyspace(state: &State, _: u64) -> Vec<(String, String)> {
     let database = &state.database;
     let is_counting = database.is_counting.load(Ordering::SeqCst);
-    let mut lines = vec![line("keys_being_counted", u8::from(is_counting))];
+    // How many keys expire nothing counts: SET does not read whether what it replaces does.
+    let mut lines =
+        vec![line("keys_being_counted", u8::from(is_counting)), line("expires_are_counted", 0)];
     if database.count() > 0 {
         lines.push(line("db0", format!("keys={},expires=0,avg_ttl=0", database.count())));
     }

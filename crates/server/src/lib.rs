@@ -3,7 +3,7 @@
 //! ```text
 //!   Server ..... listens, and stops without losing anything          (server.rs, listen.rs)
 //!   Options .... what it is started with                             (options.rs)
-//!   connection . one client: in, carried out, durable, out           (connection.rs)
+//!   connection . one client: in, carried out, durable, out           (connection.rs, connection/)
 //!   commits .... writes of many become durable together              (commits.rs)
 //!   commands ... what each command does                              (commands/)
 //!   data ....... Redis's data on pairs in key order                  (data/)

@@ -101,18 +101,10 @@ fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str,
     );
 }
 
-/// Prometheus's text format.
-fn prometheus(state: &State) -> String {
-    let (statistics, observed) = (&state.statistics, state.observer.last());
-    let store = &observed.statistics;
-    let mut text = String::new();
+/// What connections do.
+fn of_connections(state: &State, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
+    let statistics = &state.statistics;
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
-        let _ = write!(
-            text,
-            "# HELP levelhead_{name} {help}\n# TYPE levelhead_{name} {kind}\nlevelhead_{name} {value}\n"
-        );
-    };
     metric("connected_clients", "gauge", "Connections.", state.clients.count() as u64);
     metric("connections_total", "counter", "Connections since the start.", state.clients.joined());
     metric(
@@ -129,6 +121,27 @@ fn prometheus(state: &State) -> String {
     );
     metric("net_input_bytes_total", "counter", "Bytes received.", read(&statistics.bytes_in));
     metric("net_output_bytes_total", "counter", "Bytes sent.", read(&statistics.bytes_out));
+}
+
+/// Prometheus's text format.
+fn prometheus(state: &State) -> String {
+    let (statistics, observed) = (&state.statistics, state.observer.last());
+    let store = &observed.statistics;
+    let mut text = String::new();
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
+        let _ = write!(
+            text,
+            "# HELP levelhead_{name} {help}\n# TYPE levelhead_{name} {kind}\nlevelhead_{name} {value}\n"
+        );
+    };
+    of_connections(state, &mut metric);
+    metric(
+        "io_uring_refused",
+        "gauge",
+        "Whether the system refuses io_uring, for which threads stand in.",
+        state.database.store.io_uring_refused().is_some().into(),
+    );
     metric("error_replies_total", "counter", "Commands that failed.", read(&statistics.faults));
     metric("keys", "gauge", "Keys.", state.database.count());
     metric("expired_keys_total", "counter", "Keys that expired.", read(&statistics.expired));

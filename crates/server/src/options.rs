@@ -26,7 +26,8 @@ pub struct Options {
     pub max_clients: usize,
     /// Bytes in the buffers of all connections (`maxmemory-clients`).
     pub client_bytes: usize,
-    /// Bytes that one connection may have sent and not had answered (`client-query-buffer-limit`).
+    /// Bytes that one connection may have sent and not had answered (`client-query-buffer-limit`): no command may be longer, and no more are
+    /// read while replies wait to be taken.
     pub query_bytes: usize,
     /// Bytes of one reply.
     pub reply_bytes: usize,
@@ -36,6 +37,8 @@ pub struct Options {
     pub slow_kept: usize,
     /// The map of a cluster of which this server is one; see `docs/serve.md`.
     pub cluster: Option<String>,
+    /// How long a connection may take none of its replies while it has sent as much as may wait behind them, in milliseconds.
+    pub patience_ms: u64,
     /// How long connections have to take their replies when the server stops, in milliseconds.
     pub grace_ms: u64,
     /// Threads that serve connections, and carry out what they ask for; more than cores, as they may wait for a read.
@@ -72,6 +75,7 @@ impl Default for Options {
             slow_us: 10_000,
             slow_kept: 128,
             cluster: None,
+            patience_ms: 10_000,
             grace_ms: 5_000,
             workers: 8,
         }

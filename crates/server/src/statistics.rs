@@ -1,12 +1,13 @@
 //! What the server counts and measures.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 
 use crate::commands::Group;
+use crate::fault::Fault;
 
 /// Upper ends of the buckets that Prometheus gets, in microseconds.
 pub(crate) const BUCKETS_US: [u64; 16] = [
@@ -114,7 +115,11 @@ pub(crate) struct Statistics {
     classes: [Latencies; 3],
     windows: Mutex<VecDeque<Window>>,
     pub faults: AtomicU64,
+    /// Those by their kinds, of which there are few.
+    kinds: Mutex<BTreeMap<String, u64>>,
     pub refused: AtomicU64,
+    /// Clients that were ended because they took no replies while they sent more than there is room for.
+    pub stuck: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub expired: AtomicU64,
@@ -129,7 +134,9 @@ impl Statistics {
             classes: [Latencies::new(), Latencies::new(), Latencies::new()],
             windows: Mutex::default(),
             faults: AtomicU64::new(0),
+            kinds: Mutex::default(),
             refused: AtomicU64::new(0),
+            stuck: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
             expired: AtomicU64::new(0),
@@ -139,8 +146,18 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn count_fault(&self) {
+    pub(crate) fn count_fault(&self, fault: &Fault) {
         self.faults.fetch_add(1, Ordering::Relaxed);
+        let mut kinds = self.kinds.lock().expect("nothing panics with it locked");
+        match kinds.get_mut(fault.kind()) {
+            Some(count) => *count += 1,
+            None => _ = kinds.insert(fault.kind().to_owned(), 1),
+        }
+    }
+
+    /// Errors that clients were told, by their kinds.
+    pub(crate) fn faults_by_kind(&self) -> BTreeMap<String, u64> {
+        self.kinds.lock().expect("nothing panics with it locked").clone()
     }
 
     pub(crate) fn count_commit(&self, waiting: usize) {
@@ -211,7 +228,7 @@ impl Statistics {
 /// How a command is measured.
 pub(crate) fn class_of(group: Group, is_write: bool) -> Class {
     match group {
-        Group::Connection | Group::Server | Group::Cluster => Class::Other,
+        Group::Connection | Group::Server | Group::Cluster | Group::Scripting => Class::Other,
         Group::Transaction if !is_write => Class::Other,
         _ if is_write => Class::Write,
         _ => Class::Read,

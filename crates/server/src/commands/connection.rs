@@ -27,6 +27,7 @@ pub(super) fn quit(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
     call.session.is_authenticated = call.state.options.password.is_none();
+    call.session.is_astray = false;
     call.session.client.set_name("");
     call.session.transaction = None;
     call.session.watched.clear();
@@ -36,10 +37,12 @@ pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn select(call: &mut Call<'_>) -> Outcome {
-    match parse::integer(call.argument(1))? {
-        0 => call.ok(),
-        _ => Err(Fault::error("DB index is out of range")),
+    // What is no number names no other database: nothing changes, as with Redis.
+    call.session.is_astray = parse::integer(call.argument(1))? != 0;
+    if call.session.is_astray {
+        return Err(Fault::error("DB index is out of range"));
     }
+    call.ok()
 }
 
 pub(super) fn auth(call: &mut Call<'_>) -> Outcome {

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::resp::Reply;
 
 /// Parts of commands, as one writes them.
-const PARTS: [(&str, &[&str]); 6] = [
+const PARTS: [(&str, &[&str]); 7] = [
     (
         "CLIENT",
         &[
@@ -28,6 +28,7 @@ const PARTS: [(&str, &[&str]); 6] = [
     ),
     ("CONFIG", &["GET pattern ...", "RESETSTAT (no effect)"]),
     ("OBJECT", &["ENCODING key", "REFCOUNT key"]),
+    ("SCRIPT", &["EXISTS digest ...", "FLUSH [ASYNC|SYNC] (no effect)", "KILL"]),
     ("SLOWLOG", &["GET [count]", "LEN", "RESET"]),
 ];
 

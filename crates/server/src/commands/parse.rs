@@ -32,6 +32,15 @@ pub(super) fn float(argument: &[u8]) -> Result<f64, Fault> {
     if number.is_nan() { Err(Fault::not_a_float()) } else { Ok(number) }
 }
 
+/// A score. What is written with digits and is too large or too small for one is none; bounds of scores may be.
+pub(super) fn score(argument: &[u8]) -> Result<f64, Fault> {
+    let number = float(argument)?;
+    let mantissa = argument.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
+    let is_beyond = (number.is_infinite() && mantissa.iter().any(u8::is_ascii_digit))
+        || (number == 0.0 && mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9')));
+    if is_beyond { Err(Fault::not_a_float()) } else { Ok(number) }
+}
+
 /// A bound of scores: `(` before it leaves it out.
 pub(super) fn score_bound(argument: &[u8]) -> Result<Bound<f64>, Fault> {
     let wrong = |_| Fault::error("min or max is not a float");
@@ -106,6 +115,23 @@ mod tests {
         assert_eq!(name_bound(b"+", true), Ok(NameBound::At(Bound::Unbounded)));
         assert_eq!(name_bound(b"+", false), Ok(NameBound::Nothing));
         assert!(name_bound(b"a", false).is_err());
+    }
+
+    #[test]
+    fn scores() {
+        for (text, number) in [
+            ("1e308", 1e308),
+            ("-inf", f64::NEG_INFINITY),
+            ("Infinity", f64::INFINITY),
+            ("0e5", 0.0),
+            ("-0.0", 0.0),
+        ] {
+            assert_eq!(score(text.as_bytes()), Ok(number), "{text}");
+        }
+        for text in ["1e400", "-1e400", "1e-400", "nan", "", "1e", "x"] {
+            assert!(score(text.as_bytes()).is_err(), "{text}");
+        }
+        assert_eq!(score_bound(b"1e400"), Ok(Bound::Included(f64::INFINITY)));
     }
 
     #[test]

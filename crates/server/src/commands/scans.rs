@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use super::parse::{self, is};
 use super::{Call, Items, Outcome, check_room};
+use crate::cursors::From;
 use crate::data::database::Access;
 use crate::data::names::Name;
 use crate::data::overlay::Gives;
@@ -119,14 +120,24 @@ fn say(call: &mut Call<'_>, space: u8, last: Option<&[u8]>, items: Items) {
     items.end(call.reply);
 }
 
-/// The name behind which to go on.
+/// The name behind which to go on: a cursor that none gave stands behind all.
 fn cursor(call: &Call<'_>, place: usize, space: u8) -> Result<Option<Box<[u8]>>, Fault> {
     let text = std::str::from_utf8(call.argument(place)).ok();
-    let cursor: Option<u64> = text.and_then(|text| text.parse().ok());
-    let wrong = || Fault::error("invalid cursor");
-    match cursor.ok_or_else(wrong)? {
+    let cursor: Option<u64> = text.and_then(|text| match text.strip_prefix('-') {
+        // As C reads it.
+        Some(digits) => digits.parse().ok().map(u64::wrapping_neg),
+        None => text.parse().ok(),
+    });
+    match cursor.ok_or_else(|| Fault::error("invalid cursor"))? {
         0 => Ok(None),
-        cursor => call.state.cursors.find(space, cursor).map(Some).ok_or_else(wrong),
+        cursor => match call.state.cursors.find(space, cursor) {
+            Some(From::Behind(name)) => Ok(Some(name)),
+            Some(From::Beginning) => Ok(None),
+            Some(From::End) => Ok(Some([u8::MAX; 255].into())),
+            None => Err(Fault::error(
+                "invalid cursor: it was forgotten, or is another command's; begin again with 0",
+            )),
+        },
     }
 }
 
@@ -171,7 +182,7 @@ fn random(
 ) -> Outcome {
     let (drawn, with_records) = match &call.arguments[2..] {
         [] => (None, false),
-        [count, behind @ ..] => match (parse::integer(count)?, behind) {
+        [count, behind @ ..] => match (draws(count)?, behind) {
             (count, []) => (Some(count), false),
             (count, [word]) if is(word, with) => (Some(count), true),
             _ => return Err(Fault::syntax()),
@@ -209,14 +220,18 @@ fn random(
     Ok(())
 }
 
+/// How many to draw.
+fn draws(argument: &[u8]) -> Result<i64, Fault> {
+    let most = i64::MAX;
+    let message = || format!("value is out of range, value must between -{most} and {most}");
+    let count = parse::integer(argument)?;
+    if count == i64::MIN { Err(Fault::error(message())) } else { Ok(count) }
+}
+
 /// As far as Redis goes.
 fn check_draws(count: i64, with_records: bool) -> Outcome {
-    let most = i64::MAX;
-    if count == i64::MIN {
-        let message = format!("value is out of range, value must between -{most} and {most}");
-        return Err(Fault::error(message));
-    }
-    let is_far = with_records && (count < -most / 2 || count > most / 2);
+    let most = i64::MAX / 2;
+    let is_far = with_records && (count < -most || count > most);
     if is_far { Err(Fault::error("value is out of range")) } else { Ok(()) }
 }
 

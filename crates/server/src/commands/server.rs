@@ -31,6 +31,26 @@ pub(super) fn lastsave(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+/// A master that nobody follows.
+pub(super) fn role(call: &mut Call<'_>) -> Outcome {
+    call.reply.array(3);
+    call.reply.bulk(b"master");
+    call.reply.integer(0);
+    call.reply.array(0);
+    Ok(())
+}
+
+/// How many replicas have what was written: none, and none will come while one waits.
+pub(super) fn wait(call: &mut Call<'_>) -> Outcome {
+    parse::integer(call.argument(1))?;
+    let timeout = parse::integer(call.argument(2));
+    match timeout.map_err(|_| Fault::error("timeout is not an integer or out of range"))? {
+        0.. => call.reply.integer(0),
+        _ => return Err(Fault::error("timeout is negative")),
+    }
+    Ok(())
+}
+
 pub(super) fn config(call: &mut Call<'_>) -> Outcome {
     match (call.argument(1), &call.arguments[2..]) {
         (word, patterns @ [_, ..]) if is(word, "GET") => {

@@ -26,7 +26,7 @@ pub(super) fn zadd(call: &mut Call<'_>) -> Outcome {
     check(rest, options)?;
     let mut pairs = Vec::with_capacity(rest.len() / 2);
     for pair in rest.chunks_exact(2) {
-        pairs.push((parse::float(pair[0])?, pair[1]));
+        pairs.push((parse::score(pair[0])?, pair[1]));
     }
     let added = call.access.add(call.key(), &pairs, options)?;
     if options.increments {
@@ -57,7 +57,7 @@ fn check(rest: &[&[u8]], options: AddOptions) -> Outcome {
 
 pub(super) fn zincrby(call: &mut Call<'_>) -> Outcome {
     let options = AddOptions { increments: true, ..AddOptions::default() };
-    let pair = (parse::float(call.argument(2))?, call.argument(3));
+    let pair = (parse::score(call.argument(2))?, call.argument(3));
     let added = call.access.add(call.key(), &[pair], options)?;
     call.reply.double(added.score.unwrap_or_default());
     Ok(())

@@ -40,24 +40,26 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
 fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
     let (mut options, mut time) = (SetOptions::default(), None);
     let mut rest = &call.arguments[3..];
+    // The same may be said twice; of times the last one counts.
     while let [word, behind @ ..] = rest {
         rest = behind;
-        let is_first = options.when == When::Always;
-        let is_timeless = options.lifetime == Lifetime::None && time.is_none();
         match word {
-            word if is(word, "NX") && is_first => options.when = When::Missing,
-            word if is(word, "XX") && is_first => options.when = When::Present,
+            word if is(word, "NX") && options.when != When::Present => options.when = When::Missing,
+            word if is(word, "XX") && options.when != When::Missing => options.when = When::Present,
             word if is(word, "GET") => options.get = true,
-            word if is(word, "KEEPTTL") && is_timeless => options.lifetime = Lifetime::Keep,
-            word if is_timeless => {
-                let (unit, from) = time_unit(word, call.access.now).ok_or_else(Fault::syntax)?;
+            word if is(word, "KEEPTTL") && time.is_none() => options.lifetime = Lifetime::Keep,
+            word if options.lifetime == Lifetime::None => {
+                let given = time_unit(word, call.access.now).ok_or_else(Fault::syntax)?;
                 let [argument, behind @ ..] = rest else { return Err(Fault::syntax()) };
-                (time, rest) = (Some((argument, unit, from)), behind);
+                if time.is_some_and(|(_, before)| before != given) {
+                    return Err(Fault::syntax());
+                }
+                (time, rest) = (Some((argument, given)), behind);
             }
             _ => return Err(Fault::syntax()),
         }
     }
-    if let Some((argument, unit, from)) = time {
+    if let Some((argument, (unit, from))) = time {
         options.lifetime = Lifetime::At(positive_time(argument, unit, from, "set")?);
     }
     Ok(options)

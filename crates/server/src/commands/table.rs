@@ -1,8 +1,8 @@
 //! All commands there are.
 
 use super::{
-    Call, Outcome, connection, hashes, keyspace, ranges, scans, server, sorted_sets, strings,
-    transactions,
+    Call, Outcome, connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets,
+    strings, transactions,
 };
 
 /// What a command is about.
@@ -16,6 +16,7 @@ pub(crate) enum Group {
     Server,
     Cluster,
     Transaction,
+    Scripting,
 }
 
 impl Group {
@@ -30,6 +31,7 @@ impl Group {
             Self::Server => "server",
             Self::Cluster => "cluster",
             Self::Transaction => "transactions",
+            Self::Scripting => "scripting",
         }
     }
 }
@@ -76,6 +78,15 @@ impl Spec {
     /// Whether it may wait for the store, or for others who do.
     pub(crate) fn needs_store(&self) -> bool {
         self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
+    }
+
+    /// Whether it works on what is in a database. EXEC only by the commands that it carries out.
+    pub(crate) fn works_on_keys(&self) -> bool {
+        match self.name {
+            "EXEC" => false,
+            "DBSIZE" => true,
+            _ => self.needs_store(),
+        }
     }
 
     /// The first key's place, the last one's (from the end, if negative), and from each to the next.
@@ -200,7 +211,9 @@ commands! {
     "RENAME" 3 Generic write Two keyspace::rename, "Gives what a key holds another key";
     "RENAMENX" 3 Generic write Two keyspace::renamenx, "Gives what a key holds another key, if that one is not there";
     "RESET" 1 Connection read Nowhere connection::reset, "Makes the connection as it was in the beginning";
+    "ROLE" 1 Server read Nowhere server::role, "Says that the server is a master";
     "SCAN" -2 Generic read Nowhere scans::scan, "Gives keys, some at a time";
+    "SCRIPT" -2 Scripting read Nowhere scripts::script, "Says that there are no scripts";
     "SELECT" 2 Connection read Nowhere connection::select, "Chooses a database, of which there is one";
     "SET" -3 String write First strings::set, "Sets a string";
     "SETEX" 4 String write First strings::setex, "Sets a string that expires in seconds";
@@ -214,6 +227,7 @@ commands! {
     "TYPE" 2 Generic read First keyspace::type_of, "Says what a key holds";
     "UNLINK" -2 Generic write All keyspace::del, "Removes keys";
     "UNWATCH" 1 Transaction read Nowhere transactions::unwatch, "Watches no key any more";
+    "WAIT" 3 Server read Nowhere server::wait, "Says how many replicas have what was written: none";
     "WATCH" -2 Transaction read All transactions::watch, "Has EXEC do nothing if a key has changed";
     "ZADD" -4 SortedSet write First sorted_sets::zadd, "Gives members of a sorted set scores";
     "ZCARD" 2 SortedSet read First sorted_sets::zcard, "Says how many members a sorted set has";
@@ -260,6 +274,19 @@ mod tests {
         }
         for name in ["GET", "SET", "EXEC", "WATCH", "SCAN", "FLUSHALL", "RANDOMKEY", "ZRANK"] {
             assert!(find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
+    }
+
+    #[test]
+    fn some_work_on_keys() {
+        let works = |name: &str| find(name.as_bytes()).expect("it is there").works_on_keys();
+        for name in ["GET", "FLUSHDB", "FLUSHALL", "DBSIZE", "KEYS", "WATCH", "RANDOMKEY", "COPY"] {
+            assert!(works(name), "{name}");
+        }
+        for name in
+            ["SELECT", "RESET", "HELLO", "AUTH", "PING", "MULTI", "EXEC", "DISCARD", "UNWATCH"]
+        {
+            assert!(!works(name), "{name}");
         }
     }
 

@@ -4,7 +4,9 @@
 //! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing; EXEC compares,
 //! with those keys locked too.
 
-use super::{Call, FREE_REPLY, Group, Outcome, Session, Spec, check_room, find, say};
+use super::{
+    Call, FREE_REPLY, Group, Outcome, Session, Spec, check_database, check_room, find, say,
+};
 use crate::data::locks::Watched;
 use crate::data::overlay::Overlay;
 use crate::fault::Fault;
@@ -156,7 +158,7 @@ fn run_all(
         let begin = call.reply.len();
         let mut inner =
             Call { arguments: words, access: &access, state, session, reply: &mut *call.reply };
-        let outcome = (spec.run)(&mut inner);
+        let outcome = check_database(inner.session, spec).and_then(|()| (spec.run)(&mut inner));
         say(state, call.reply, begin, outcome);
         // Not of one command: of all of them, which are few bytes and may ask for many.
         check_room(state, call.reply).map_err(|fault| discarded(&fault))?;

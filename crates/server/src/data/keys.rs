@@ -51,9 +51,14 @@ fn joined(space: Space, parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// Refuses a key of a user that is too long.
+/// Whether something may stand under a key of a user.
+pub(crate) fn fits(key: &[u8]) -> bool {
+    key.len() <= MAX_KEY_BYTES
+}
+
+/// Refuses to write under a key of a user that is too long.
 pub(crate) fn check(key: &[u8]) -> Result<(), Fault> {
-    if key.len() <= MAX_KEY_BYTES {
+    if fits(key) {
         return Ok(());
     }
     Err(Fault::error(format!("key has {} bytes, at most {MAX_KEY_BYTES} are possible", key.len())))

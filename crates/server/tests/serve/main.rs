@@ -1,10 +1,14 @@
 //! A server, as clients see it.
 
+mod answers;
+mod astray;
+mod beyond;
 mod client;
 mod clocks;
 mod crowds;
 mod full;
 mod pages;
+mod pipelines;
 mod secret;
 mod transactions;
 mod words;

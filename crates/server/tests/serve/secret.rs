@@ -36,7 +36,7 @@ fn certificate(directory: &Path, name: &str) {
 }
 
 /// A directory with certificates of an authority, a server and a client.
-fn certificates(name: &str) -> Option<PathBuf> {
+pub(crate) fn certificates(name: &str) -> Option<PathBuf> {
     let directory = directory(name);
     std::fs::create_dir_all(&directory).expect("a directory of our own");
     let authority = "req -x509 -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=authority";
@@ -49,7 +49,7 @@ fn certificates(name: &str) -> Option<PathBuf> {
     Some(directory)
 }
 
-fn served(certificates: &Path, name: &str, asks_clients: bool) -> (Server, SocketAddr) {
+pub(crate) fn served(certificates: &Path, name: &str, asks_clients: bool) -> (Server, SocketAddr) {
     let tls = Tls {
         listen: ([127, 0, 0, 1], 0).into(),
         certificate: certificates.join("server.pem"),
@@ -62,13 +62,12 @@ fn served(certificates: &Path, name: &str, asks_clients: bool) -> (Server, Socke
     (server, address)
 }
 
-/// What a client gets back for what it sends: until the server hangs up.
-fn talk(
+/// A client, with a certificate of its own or without.
+pub(crate) fn connect(
     address: SocketAddr,
     certificates: &Path,
     has_own: bool,
-    sent: &[u8],
-) -> std::io::Result<Vec<u8>> {
+) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     let pem = |name: &str| CertificateDer::from_pem_file(certificates.join(name)).expect("one");
     roots.add(pem("ca.pem")).expect("it is one of an authority");
@@ -87,7 +86,17 @@ fn talk(
     let session = ClientConnection::new(Arc::new(config), name).expect("a good name");
     let stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes that");
-    let mut stream = StreamOwned::new(session, stream);
+    StreamOwned::new(session, stream)
+}
+
+/// What a client gets back for what it sends: until the server hangs up.
+fn talk(
+    address: SocketAddr,
+    certificates: &Path,
+    has_own: bool,
+    sent: &[u8],
+) -> std::io::Result<Vec<u8>> {
+    let mut stream = connect(address, certificates, has_own);
     stream.write_all(sent)?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;

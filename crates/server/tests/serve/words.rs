@@ -27,6 +27,12 @@ fn strings() {
             ("SET b 2 XX", "(nil)"),
             ("SET b 2 NX GET", "(nil)"),
             ("SET a 1 NX XX", "-ERR syntax error"),
+            ("SET a 1 XX XX PX x PX 5000", "OK"),
+            ("TTL a", "5"),
+            ("SET a 1 PX 5000 EX 5", "-ERR syntax error"),
+            ("SET a 1 PX 5000 KEEPTTL", "-ERR syntax error"),
+            ("SET a 1 KEEPTTL KEEPTTL", "OK"),
+            ("TTL a", "5"),
             ("SET a 1 EX 0", "-ERR invalid expire time in 'set' command"),
             ("SET a 1 EX x", "-ERR value is not an integer or out of range"),
             ("SETNX a 3", "0"),
@@ -183,7 +189,7 @@ fn keys_and_ranges() {
             ("SCAN 0 COUNT 100", "[0 [other user:1 user:2 user:25 user:3]]"),
             ("SCAN 0 COUNT 100 MATCH user:? TYPE string", "[0 [user:1 user:2 user:3]]"),
             ("SCAN 0 TYPE hash", "[0 [user:25]]"),
-            ("SCAN 12345", "-ERR invalid cursor"),
+            ("SCAN 12345", "[0 [other user:1 user:2 user:25 user:3]]"),
             ("SCAN x", "-ERR invalid cursor"),
             ("SCAN 0 COUNT 0", "-ERR syntax error"),
             ("KEYRANGE [user:1 (user:3", "[user:1 user:2 user:25]"),
@@ -223,7 +229,7 @@ fn the_server_itself() {
             ("CLIENT ID", "1"),
             ("CONFIG GET max*clients", "[maxclients 10000 maxmemory-clients 268435456]"),
             ("CONFIG GET nothing", "[]"),
-            ("COMMAND COUNT", "106"),
+            ("COMMAND COUNT", "109"),
             ("COMMAND GETKEYS MSET a 1 b 2", "[a b]"),
             ("SLOWLOG LEN", "0"),
             ("SLOWLOG GET", "[]"),
@@ -415,7 +421,8 @@ fn parts_are_scanned_once() {
             }
             client.say(&format!("HSET h g{} x", seen.len()));
             client.say(&format!("ZINCRBY z 100 m{:03}", seen.len() % 200));
-            assert_eq!(client.say(&format!("SCAN {cursor}")), "-ERR invalid cursor");
+            let said = client.say(&format!("SCAN {cursor}"));
+            assert!(said.starts_with("-ERR invalid cursor: "), "{said}");
         }
         seen.retain(|part| part.starts_with(name));
         assert!(seen.into_iter().eq((0..200).map(|number| format!("{name}{number:03}"))));
@@ -459,7 +466,6 @@ fn what_is_too_long_is_told() {
     assert_eq!(client.say(&format!("HSET h {long} v")), "1");
     let told = |answer: String, what: &str| assert!(answer.contains(what), "{answer}");
     told(client.say(&format!("SET {longer} v")), "-ERR key has 247 bytes, at most 246");
-    told(client.say(&format!("GET {longer}")), "-ERR key has 247 bytes, at most 246");
     told(client.say(&format!("HSET h {longer} v")), "-ERR field has 247 bytes, at most 246");
     told(client.say(&format!("ZADD z 1 {long}")), "-ERR member has 246 bytes, at most 238");
     // What a store of this size takes, less what stands before a string.

@@ -1,0 +1,40 @@
+//! Scripts, of which there are none: what is said so that clients neither wait for them nor try again for ever.
+
+use super::help::other_part;
+use super::parse::is;
+use super::{Call, Outcome};
+use crate::fault::Fault;
+
+/// What is said to commands that run scripts, if it is one. To EVALSHA as to one whose script is not known: clients send the script itself then, and
+/// learn with EVAL that no script runs; another error has some try EVALSHA for ever.
+pub(super) fn refusal(name: &[u8]) -> Option<Fault> {
+    let is_one_of = |names: &[&str]| names.iter().any(|other| is(name, other));
+    if is_one_of(&["EVALSHA", "EVALSHA_RO"]) {
+        return Some(Fault::of_kind("NOSCRIPT No matching script. Please use EVAL."));
+    }
+    is_one_of(&["EVAL", "EVAL_RO", "FCALL", "FCALL_RO", "FUNCTION"]).then(none_run)
+}
+
+fn none_run() -> Fault {
+    Fault::error(
+        "this server runs no scripts (Lua) and no functions; MULTI with WATCH does what many of them are for",
+    )
+}
+
+pub(super) fn script(call: &mut Call<'_>) -> Outcome {
+    match (call.argument(1), &call.arguments[2..]) {
+        (word, digests @ [_, ..]) if is(word, "EXISTS") => {
+            call.reply.array(digests.len());
+            for _ in digests {
+                call.reply.integer(0);
+            }
+            Ok(())
+        }
+        (word, [] | [_]) if is(word, "FLUSH") => call.ok(),
+        (word, []) if is(word, "KILL") => {
+            Err(Fault::of_kind("NOTBUSY No scripts in execution right now."))
+        }
+        (word, [_]) if is(word, "LOAD") => Err(none_run()),
+        (word, _) => other_part(call.reply, word, "SCRIPT"),
+    }
+}

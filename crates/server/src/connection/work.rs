@@ -1,0 +1,249 @@
+//! What a connection holds while it has something to do: what was read and not carried out yet, and replies that were not sent yet.
+
+use std::ops::Range;
+
+use tokio::sync::SemaphorePermit;
+
+use super::{BATCH, BATCH_BYTES, KEPT, MAX_ARGUMENT_BYTES, Next, READ};
+use crate::clock::Stopwatch;
+use crate::commands::{self, Session};
+use crate::fault::Fault;
+use crate::resp::{Command, Decoder, Limits, Protocol, Reply};
+use crate::state::State;
+use crate::statistics::{Class, class_of};
+
+/// See the module's documentation.
+pub(super) struct Work {
+    input: Vec<u8>,
+    /// Bytes at its front that are done with. They are taken off it now and then, not after each batch: behind them may be a long pipeline.
+    done: usize,
+    decoder: Decoder,
+    /// A command that waits for the memory that it will take, or for its turn in the store.
+    next: Option<Command>,
+    /// Whether it waits for its turn.
+    pub needs_store: bool,
+    pub reply: Reply,
+    /// Replies to commands that wrote something.
+    pub written: Vec<Range<usize>>,
+    /// What those took that wait to be durable.
+    pending: Vec<(Class, u64)>,
+    pub began: Stopwatch,
+    /// Replies that may be sent, and how much of them was.
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl Work {
+    pub(super) fn new(protocol: Protocol) -> Self {
+        Self {
+            input: Vec::new(),
+            done: 0,
+            decoder: Decoder::default(),
+            next: None,
+            needs_store: false,
+            reply: Reply::new(protocol),
+            written: Vec::new(),
+            pending: Vec::new(),
+            began: Stopwatch::start(),
+            outgoing: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        let next = self.next.as_ref().map_or(0, Command::held_bytes);
+        let replies = self.reply.held_bytes() + self.outgoing.capacity();
+        self.input.capacity() + self.decoder.held_bytes() + next + replies
+    }
+
+    /// Bytes that the command takes which waits for that.
+    pub(super) fn wanted_by_next(&self) -> usize {
+        self.next.as_ref().map_or(0, taken_by)
+    }
+
+    /// Bytes that were read, of commands that were not carried out.
+    pub(super) fn unanswered(&self) -> usize {
+        self.input.len() - self.done
+    }
+
+    /// Bytes that it will hold at most while it makes room for what is read next; none if there is room.
+    pub(super) fn growth(&self) -> usize {
+        let (input, decoder) = (self.input_wanted(), self.decoder.growth(READ));
+        let input = if self.input.capacity() >= input { 0 } else { input };
+        if input + decoder == 0 { 0 } else { self.bytes() + input + decoder }
+    }
+
+    /// Makes that room. Little by little: beside it stands what it had.
+    pub(super) fn grow(&mut self) {
+        let wanted = self.input_wanted();
+        self.input.reserve_exact(wanted - self.input.len());
+        self.decoder.grow(READ);
+    }
+
+    fn input_wanted(&self) -> usize {
+        let len = self.input.len();
+        let has_room = self.input.capacity() >= len + READ;
+        if has_room { self.input.capacity() } else { len + READ.max(len / 4) }
+    }
+
+    pub(super) fn take_in(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// Takes off what is done with, once it is a quarter: each byte is moved three times at most for one that goes.
+    fn take_off_done(&mut self) {
+        self.done += self.decoder.take_done();
+        if 4 * self.done >= self.input.len() {
+            self.input.drain(..self.done);
+            self.done = 0;
+        }
+    }
+
+    /// Says an error that is none of a command's.
+    pub(super) fn say(&mut self, state: &State, fault: &Fault) {
+        self.reply.error(fault.message());
+        state.statistics.count_fault(fault);
+    }
+
+    /// What was said may be sent; bytes of it.
+    pub(super) fn queue(&mut self) -> usize {
+        let said = self.reply.take();
+        let len = said.len();
+        if self.unsent().is_empty() {
+            self.outgoing = said;
+        } else {
+            self.outgoing.drain(..self.sent);
+            self.outgoing.extend_from_slice(&said);
+        }
+        self.sent = 0;
+        len
+    }
+
+    pub(super) fn unsent(&self) -> &[u8] {
+        &self.outgoing[self.sent..]
+    }
+
+    pub(super) fn has_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+    }
+
+    /// Gives back the buffers that are empty. Whether the others are too.
+    pub(super) fn give_back(&mut self) -> bool {
+        if self.unsent().is_empty() {
+            (self.outgoing, self.sent) = (Vec::new(), 0);
+        }
+        if self.input.is_empty() && self.input.capacity() > KEPT {
+            self.input = Vec::new();
+        }
+        self.input.is_empty() && self.outgoing.is_empty()
+    }
+
+    /// Gives up what was read.
+    pub(super) fn forget_input(&mut self) {
+        (self.input, self.done) = (Vec::new(), 0);
+        (self.decoder, self.next) = (Decoder::default(), None);
+    }
+
+    /// What was written is durable, or it is not known to be.
+    pub(super) fn commit(&mut self, state: &State, committed: Result<(), Fault>) {
+        let micros = self.began.micros();
+        for (class, _) in self.pending.drain(..) {
+            state.statistics.took(class, micros);
+        }
+        if let Err(fault) = committed {
+            let (said, protocol) = (self.reply.take(), self.reply.protocol);
+            let (mut reply, mut at) = (Reply::new(protocol), 0);
+            for written in &self.written {
+                reply.append(&said[at..written.start]);
+                reply.error(fault.message());
+                state.statistics.count_fault(&fault);
+                at = written.end;
+            }
+            reply.append(&said[at..]);
+            self.reply = reply;
+        }
+        self.written.clear();
+    }
+}
+
+/// Bytes that a command takes while it runs: its arguments in a list, and what becomes of them.
+fn taken_by(command: &Command) -> usize {
+    let (count, bytes) = command.size();
+    count * size_of::<&[u8]>() + bytes
+}
+
+/// Carries out commands until there are enough of them for one batch.
+///
+/// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
+/// is a thread for what needs none.
+pub(super) fn carry_out<'a>(
+    state: &'a State,
+    session: &mut Session,
+    work: &mut Work,
+    mut turn: Option<SemaphorePermit<'a>>,
+) -> Next {
+    let access = state.database.access();
+    session.client.has_spoken(access.now);
+    let mut next = Next::Batch;
+    for _ in 0..BATCH {
+        if work.reply.len() >= BATCH_BYTES {
+            break;
+        }
+        let limits = if session.is_authenticated {
+            Limits { argument_bytes: MAX_ARGUMENT_BYTES, ..Limits::default() }
+        } else {
+            Limits::STRANGER
+        };
+        let waited = work.next.take();
+        let has_room = waited.is_some();
+        let command = match waited
+            .map_or_else(|| work.decoder.next(&work.input[work.done..], &limits), |c| Ok(Some(c)))
+        {
+            Ok(Some(command)) if !has_room && taken_by(&command) > KEPT => {
+                // It runs when there is room for what it takes; not now, with others in front of it that want their replies.
+                work.next = Some(command);
+                return Next::Batch;
+            }
+            Ok(Some(command)) => command,
+            Ok(None) => {
+                next = Next::Read;
+                break;
+            }
+            Err(error) => {
+                work.say(state, &Fault::error(error));
+                next = Next::End;
+                break;
+            }
+        };
+        let arguments = command.arguments(&work.input[work.done..]);
+        if turn.is_none() && commands::needs_store(session, arguments[0]) {
+            turn = state.in_store.try_acquire().ok();
+            if turn.is_none() {
+                (work.next, work.needs_store) = (Some(command), true);
+                return Next::Batch;
+            }
+        }
+        let (begin, watch) = (work.reply.len(), Stopwatch::start());
+        access.has_written.set(false);
+        let spec = commands::run(state, session, &access, &arguments, &mut work.reply);
+        let micros = watch.micros();
+        let class = spec.map_or(Class::Other, |spec| class_of(spec.group, spec.is_write));
+        if access.has_written.get() && state.database.is_deferred() {
+            work.written.push(begin..work.reply.len());
+            work.pending.push((class, micros));
+        } else {
+            state.statistics.took(class, micros);
+        }
+        if micros >= state.options.slow_us {
+            let (now_s, most) = (access.now / 1_000, state.options.slow_kept);
+            state.slowlog.keep(now_s, micros, &arguments, session.client.address(), most);
+        }
+        if session.is_over {
+            next = Next::End;
+            break;
+        }
+    }
+    work.take_off_done();
+    next
+}
