@@ -8,6 +8,7 @@
 //!   overlay ... what a transaction has changed so far   (data/overlay.rs)
 //!   Database .. all that, on a store                    (data/database.rs)
 //!   names ..... keys of users in order                  (data/names.rs)
+//!   frontier .. how far notes were swept                (data/frontier.rs)
 //!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
 //! ```
 //!
@@ -16,6 +17,7 @@
 pub(crate) mod batch;
 pub(crate) mod collections;
 pub(crate) mod database;
+pub(crate) mod frontier;
 pub(crate) mod keys;
 pub(crate) mod locks;
 pub(crate) mod names;

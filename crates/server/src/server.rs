@@ -15,11 +15,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 
 use crate::client::Clients;
-use crate::clock::Clock;
+use crate::clock::{Clock, Stopwatch};
 use crate::cluster::Cluster;
 use crate::commits::Commits;
 use crate::cursors::Cursors;
 use crate::data::database::{Count, Database};
+use crate::data::sweep::Sweeper;
 use crate::fault::Fault;
 use crate::listen::{self, Doors};
 use crate::metrics;
@@ -31,8 +32,8 @@ use crate::statistics::Statistics;
 
 /// How often is looked for what has expired.
 const SWEEP: Duration = Duration::from_millis(100);
-/// Keys or parts that are swept at a time.
-const SWEPT: u64 = 1_000;
+/// The longest pause between two steps of a sweep.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a server could not be started, or not be stopped properly.
 #[derive(Clone, Debug)]
@@ -275,15 +276,18 @@ fn observe(state: &State, is_over: &AtomicBool) {
     }
 }
 
+/// Sweeps half of the time at most: where the store keeps it waiting, others wait as well, and have their turn in the pause.
 fn sweep(state: &State, is_over: &AtomicBool) {
+    let mut sweeper = Sweeper::default();
     while !is_over.load(Ordering::SeqCst) {
+        let watch = Stopwatch::start();
         // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
-        let swept = state.database.sweep(SWEPT).unwrap_or_default();
+        let (swept, outcome) = sweeper.step(&state.database);
         state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
         state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
-        if !swept.is_unfinished {
-            thread::park_timeout(SWEEP);
-        }
+        let goes_on = swept.is_unfinished && outcome.is_ok();
+        let pause = Duration::from_micros(watch.micros()).min(LONGEST_PAUSE);
+        thread::park_timeout(if goes_on { pause } else { SWEEP });
     }
 }
 

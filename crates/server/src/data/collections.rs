@@ -95,7 +95,7 @@ impl Access<'_> {
         }
         head.count = head.count.saturating_sub(removed as u64);
         if head.count == 0 {
-            self.remove(&mut batch, key, &Entry::Head(head));
+            Self::remove(&mut batch, key, &Entry::Head(head));
         } else {
             Self::put_head(&mut batch, key, &head);
         }

@@ -78,7 +78,11 @@ impl Access<'_> {
 
     /// Keys that may have expired and were not swept yet; none if they are many.
     fn names_of_passed_times(&self) -> Result<Option<BTreeSet<Vec<u8>>>, Fault> {
-        let (from, _) = keys::all(Space::Expiry);
+        // What a transaction has written the sweeper does not know yet.
+        let from = match &self.overlay {
+            None => self.database.expiring.first(),
+            Some(_) => keys::all(Space::Expiry).0,
+        };
         let to = keys::expiry(self.now.saturating_add(1), b"");
         let mut passed = BTreeSet::new();
         for note in self.names_between(&from, &to) {

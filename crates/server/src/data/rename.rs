@@ -99,7 +99,7 @@ impl Access<'_> {
     fn place_head(&self, batch: &mut Batch, key: &[u8], head: &Head) -> Result<(), Fault> {
         keys::check(key)?;
         if let Some(before) = self.find_any(key)? {
-            self.remove(batch, key, &before);
+            Self::remove(batch, key, &before);
         }
         batch.keys += 1;
         Self::put_head(batch, key, head);
