@@ -72,8 +72,8 @@ struct Work {
     decoder: Decoder,
     /// A command that waits for the memory that it will take, or for its turn in the store.
     next: Option<Command>,
-    /// Whether it waits for its turn.
-    needs_store: bool,
+    /// What it waits for besides.
+    waits_for: Option<Place>,
     reply: Reply,
     /// Replies to commands that wrote something.
     written: Vec<Range<usize>>,
@@ -88,7 +88,7 @@ impl Work {
             input: Vec::new(),
             decoder: Decoder::default(),
             next: None,
-            needs_store: false,
+            waits_for: None,
             reply: Reply::new(protocol),
             written: Vec::new(),
             pending: Vec::new(),
@@ -120,6 +120,15 @@ impl Work {
         let has_room = self.input.capacity() >= len + READ;
         if has_room { self.input.capacity() } else { len + READ.max(len / 4) }
     }
+}
+
+/// Where a command runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On a thread that serves other connections too, which wait until it has ended.
+    Near,
+    /// On a thread of its own: a spare one takes over the other connections.
+    Far,
 }
 
 /// What is to come after a batch.
@@ -215,8 +224,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
         let client = Arc::clone(&self.session.client);
         // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
-        let turn = if std::mem::take(&mut work.needs_store) {
-            let turn = turn_in_store(self.state, &client).await;
+        let place = work.waits_for.take();
+        let turn = if let Some(place) = place {
+            let turn = turn_in_store(self.state, &client, place).await;
             if turn.is_none() {
                 return Ok(Next::End);
             }
@@ -229,8 +239,13 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::End);
         }
-        // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
-        let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
+        let mut next = if place == Some(Place::Far) {
+            let (state, session) = (self.state, &mut self.session);
+            tokio::task::block_in_place(|| carry_out(state, session, &mut work, turn, Place::Far))
+        } else {
+            // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
+            carry_out(self.state, &mut self.session, &mut work, turn, Place::Near)
+        };
         self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         if !work.written.is_empty() {
             let committed = self.state.commits.wait().await;
@@ -306,8 +321,13 @@ impl Work {
 }
 
 /// Waits for a turn in the store; none for a client that is asked to end.
-async fn turn_in_store<'a>(state: &'a State, client: &Client) -> Option<SemaphorePermit<'a>> {
-    let mut turn = pin!(state.in_store.acquire());
+async fn turn_in_store<'a>(
+    state: &'a State,
+    client: &Client,
+    place: Place,
+) -> Option<SemaphorePermit<'a>> {
+    let turns = if place == Place::Far { &state.far } else { &state.in_store };
+    let mut turn = pin!(turns.acquire());
     let mut asked_to_end = pin!(client.end.notified());
     poll_fn(|context| match turn.as_mut().poll(context) {
         Poll::Ready(turn) => Poll::Ready(turn.ok()),
@@ -325,17 +345,18 @@ fn taken_by(command: &Command) -> usize {
 /// Carries out commands until there are enough of them for one batch.
 ///
 /// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
-/// is a thread for what needs none.
+/// is a thread for what needs none. One that walks too far to be near is run again, alone, when there is a turn for it far from others.
 fn carry_out<'a>(
     state: &'a State,
     session: &mut Session,
     work: &mut Work,
     mut turn: Option<SemaphorePermit<'a>>,
+    place: Place,
 ) -> Next {
     let access = state.database.access();
     session.client.has_spoken(access.now);
     let mut next = Next::Batch;
-    for _ in 0..BATCH {
+    for _ in 0..if place == Place::Far { 1 } else { BATCH } {
         if work.reply.len() >= BATCH_BYTES {
             break;
         }
@@ -368,13 +389,19 @@ fn carry_out<'a>(
         if turn.is_none() && commands::needs_store(session, arguments[0]) {
             turn = state.in_store.try_acquire().ok();
             if turn.is_none() {
-                (work.next, work.needs_store) = (Some(command), true);
+                (work.next, work.waits_for) = (Some(command), Some(Place::Near));
                 return Next::Batch;
             }
         }
         let (begin, watch) = (work.reply.len(), Stopwatch::start());
         access.has_written.set(false);
+        access.steps.begin(place == Place::Far);
         let spec = commands::run(state, session, &access, &arguments, &mut work.reply);
+        if access.steps.are_cut_short() {
+            assert!(!access.has_written.get(), "a command is run again that has written");
+            (work.next, work.waits_for) = (Some(command), Some(Place::Far));
+            return Next::Batch;
+        }
         let micros = watch.micros();
         let class = spec.map_or(Class::Other, |spec| class_of(spec.group, spec.is_write));
         if access.has_written.get() && state.database.is_deferred() {

@@ -32,6 +32,8 @@ use crate::statistics::Statistics;
 
 /// How often is looked for what has expired.
 const SWEEP: Duration = Duration::from_millis(100);
+/// Commands that walk far at a time.
+const FAR: usize = 4;
 /// The longest pause between two steps of a sweep.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -149,6 +151,7 @@ impl Listening {
             drawn: AtomicU64::new(0),
             observer: Observer::new(&database.store),
             in_store: Semaphore::new(options.workers.saturating_sub(1).max(1)),
+            far: Semaphore::new(FAR),
             options,
             database,
             commits,
@@ -290,6 +293,9 @@ fn sweep(state: &State, is_over: &AtomicBool) {
         thread::park_timeout(if goes_on { pause } else { SWEEP });
     }
 }
+
+#[cfg(test)]
+mod far_tests;
 
 #[cfg(test)]
 mod tests {

@@ -289,6 +289,7 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
             return Err(Fault::syntax());
         }
     }
+    call.access.steps.take_all()?;
     let _locks = call.access.database.locks.write_all();
     for space in [Space::String, Space::Head] {
         remove_all(call.access, space, 1)?;

@@ -15,6 +15,7 @@ use super::locks::{Locks, Writing};
 use super::names::Bounds;
 use super::overlay::{Direction, Gives, Overlay, Pairs};
 use super::records::{self, Expiry, Head, Kind};
+use super::steps::Steps;
 use crate::clock::Clock;
 use crate::fault::Fault;
 
@@ -129,7 +130,8 @@ impl Database {
             other => other,
         };
         let now = self.clock.now_ms();
-        Access { database: self, now, durability, has_written: Cell::new(false), overlay: None }
+        let (has_written, steps) = (Cell::new(false), Steps::default());
+        Access { database: self, now, durability, has_written, steps, overlay: None }
     }
 
     /// As a transaction sees it, which has locked its keys, until it is committed.
@@ -219,6 +221,8 @@ pub(crate) struct Access<'a> {
     pub durability: Durability,
     /// Whether something was written that may not be durable yet.
     pub has_written: Cell<bool>,
+    /// How far the command may walk.
+    pub steps: Steps,
     /// What a transaction has changed; none outside of one.
     pub overlay: Option<Overlay>,
 }

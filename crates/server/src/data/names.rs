@@ -49,9 +49,12 @@ struct Places {
 impl Access<'_> {
     /// Keys in order, within bounds, which have not expired, and what they hold.
     pub(crate) fn keys(&self, bounds: Bounds<'_>) -> impl Iterator<Item = Result<Found, Fault>> {
-        self.places(bounds, Gives::Pairs).filter_map(|place| match place.and_then(found) {
-            Ok(found) if self.has_expired(found.entry.expiry()) => None,
-            found => Some(found),
+        let step = |place| self.steps.take(1).and(place);
+        self.places(bounds, Gives::Pairs).map(step).filter_map(|place| {
+            match place.and_then(found) {
+                Ok(found) if self.has_expired(found.entry.expiry()) => None,
+                found => Some(found),
+            }
         })
     }
 
@@ -63,7 +66,7 @@ impl Access<'_> {
         let passed = self.names_of_passed_times()?;
         let gives = if passed.is_some() { Gives::Keys } else { Gives::Pairs };
         Ok(self.places(bounds, gives).filter_map(move |place| {
-            let is_there = place.and_then(|place| {
+            let is_there = self.steps.take(1).and(place).and_then(|place| {
                 let is_there = match &passed {
                     None => !self.has_expired(expiry(&place)?),
                     // The note may be an old one.

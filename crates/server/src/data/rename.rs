@@ -84,6 +84,7 @@ impl Access<'_> {
         for space in spaces {
             let ((first, end), (own, _)) = (keys::parts(*space, head.id), keys::parts(*space, id));
             for pair in self.between(&first, &end) {
+                self.steps.take(1)?;
                 let (at, record) = pair?;
                 bytes += at.len() + record.len();
                 batch.put(&[&own[..], &at[own.len()..]].concat(), record);

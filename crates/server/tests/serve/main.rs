@@ -3,6 +3,7 @@
 mod client;
 mod clocks;
 mod crowds;
+mod far;
 mod full;
 mod pages;
 mod secret;
