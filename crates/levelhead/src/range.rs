@@ -108,7 +108,7 @@ pub(crate) fn successor(key: &[u8]) -> Box<[u8]> {
 
 /// `bounds` as a least key and an end. Bounds may be longer than keys: what is at or behind such a one is behind all keys
 /// that it begins with.
-fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
+pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
     let from = match bounds.start_bound() {
         Bound::Included(key) if key.len() <= LONGEST => (*key).into(),
         Bound::Included(key) | Bound::Excluded(key) => successor(key),

@@ -210,6 +210,17 @@ impl Memtable {
         self.len() >= limits.entries || most >= limits.bytes
     }
 
+    /// The key at a rank in their order, and its newest version. Cost: a step for each key between it and the nearer end.
+    pub fn nth(&self, rank: usize) -> Option<(&[u8], &Entry)> {
+        let behind = self.len().checked_sub(rank + 1)?;
+        let found = if rank <= behind {
+            self.keys.iter().nth(rank)
+        } else {
+            self.keys.iter().nth_back(behind)
+        };
+        found.map(|(key, versions)| (&key[..], &versions.newest.entry))
+    }
+
     /// Number of keys.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
@@ -383,6 +394,17 @@ mod tests {
         let places = [read.as_ptr(), flushed.as_ptr()];
         assert_eq!(places, [placed.as_ptr(); 2]);
         assert_eq!(writes[0].key.as_ptr(), placed.as_ptr().wrapping_add(placed.len()));
+    }
+
+    #[test]
+    fn keys_are_found_by_rank() {
+        let mut memtable = Memtable::default();
+        for (sequence, key) in (1..).zip([b"c", b"a", b"e", b"b", b"d"]) {
+            memtable.insert(key, sequence, None, None);
+        }
+        let keys = (0..5).map(|rank| memtable.nth(rank).expect("there are five").0[0]);
+        assert!(keys.eq(*b"abcde"));
+        assert_eq!(memtable.nth(5), None);
     }
 
     #[test]

@@ -201,13 +201,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn randomkey(call: &mut Call<'_>) -> Outcome {
-    // A place between all keys, which does not make all of them equally likely.
-    let place = call.state.random().to_be_bytes();
-    let mut found = call.access.names((Bound::Included(&place), Bound::Unbounded))?.next();
-    if found.is_none() {
-        found = call.access.names((Bound::Unbounded, Bound::Unbounded))?.next();
-    }
-    let key = found.transpose()?.map(|name| name.key);
+    let key = call.access.random_name(&|| call.state.random())?;
     call.reply.maybe_bulk(key.as_deref());
     Ok(())
 }

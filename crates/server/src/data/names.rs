@@ -17,6 +17,9 @@ use crate::fault::Fault;
 /// Notes of times that have passed of which as many are looked at for keys alone.
 const MOST_NOTES: usize = 1_000;
 
+/// Keys that are drawn before all are walked over, because those had expired.
+const MOST_DRAWS: u32 = 16;
+
 /// A key, and what it holds.
 pub(crate) struct Found {
     pub key: Vec<u8>,
@@ -77,6 +80,30 @@ impl Access<'_> {
             });
             is_there.transpose()
         }))
+    }
+
+    /// A key drawn from those that have not expired, all about equally likely; nothing if there is none.
+    pub(crate) fn random_name(&self, random: &dyn Fn() -> u64) -> Result<Option<Vec<u8>>, Fault> {
+        let (from, to) = (keys::all(Space::String).0, keys::all(Space::Head).1);
+        // What a transaction has changed the store does not know.
+        let draws = if self.overlay.is_none() { MOST_DRAWS } else { 0 };
+        for _ in 0..draws {
+            let drawn = self.database.store.random_key(&from[..]..&to[..], random())?;
+            let Some(at) = drawn else { break };
+            if self.find(&at[1..])?.is_some() {
+                return Ok(Some(at[1..].to_vec()));
+            }
+        }
+        // There are few: each takes the place of those before it as often as makes it as likely.
+        let (mut chosen, mut seen) = (None, 0);
+        for name in self.names((Bound::Unbounded, Bound::Unbounded))? {
+            let name = name?;
+            seen += 1;
+            if random().is_multiple_of(seen) {
+                chosen = Some(name.key);
+            }
+        }
+        Ok(chosen)
     }
 
     /// Keys that may have expired and were not swept yet; none if they are many.

@@ -173,3 +173,39 @@ fn what_is_to_expire_earlier_than_what_was_swept_does() {
     assert_eq!(database.access().length(b"h", Kind::Hash), Ok(0));
     assert_eq!(database.count(), 0);
 }
+
+/// Keys that have expired are not drawn, nor those that a transaction has removed; few beside much else are found all the same.
+#[test]
+fn random_names_are_those_of_keys_that_are_there() {
+    let stand = Stand::new("random");
+    let database = stand.database();
+    let access = database.access();
+    let drawn_of = |access: &Access<'_>| {
+        let seeds = std::cell::Cell::new(0);
+        let random = || runtime::mix64(seeds.replace(seeds.get() + 1));
+        let draw = |_| access.random_name(&random).expect("it is whole");
+        (0..100).filter_map(draw).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(drawn_of(&access).is_empty());
+    add_members(&access, b"z");
+    for (key, at) in [("a", None), ("b", Some(access.now + 10)), ("c", None)] {
+        let mut batch = super::batch::Batch::default();
+        access.put_string(&mut batch, key.as_bytes(), b"v", at).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    assert_eq!(drawn_of(&access), [b"a", b"b", b"c", b"z"].map(|key| key.to_vec()).into());
+    stand.hand.advance_ms(10);
+    let access = database.access();
+    assert_eq!(drawn_of(&access), [b"a", b"c", b"z"].map(|key| key.to_vec()).into());
+    let transaction = database.transaction();
+    assert_eq!(transaction.delete(&[b"a", b"z"]).expect("they are there"), 2);
+    assert_eq!(drawn_of(&transaction), [b"c".to_vec()].into());
+    for number in 0..1_000 {
+        let mut batch = super::batch::Batch::default();
+        let key = format!("a common prefix:{number}");
+        access.put_string(&mut batch, key.as_bytes(), b"v", None).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    // Too few draws for all: but not the same one or two again and again.
+    assert!(drawn_of(&access).len() > 60);
+}
