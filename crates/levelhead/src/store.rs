@@ -305,7 +305,7 @@ impl Store {
     /// # for job in 0..9 {
     /// #     store.put(format!("job {job}").as_bytes(), b"")?;
     /// # }
-    /// let mut taken = Box::from(&b"job "[..]);
+    /// let mut taken: Box<[u8]> = Box::from(&b"job "[..]);
     /// for _ in 0..5 {
     ///     let queue = (Bound::Excluded(&taken[..]), Bound::Excluded(&b"job!"[..]));
     ///     let Some((job, _)) = store.range(queue).next().transpose()? else { break };
