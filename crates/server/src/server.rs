@@ -279,7 +279,8 @@ fn observe(state: &State, is_over: &AtomicBool) {
     }
 }
 
-/// Sweeps half of the time at most: where the store keeps it waiting, others wait as well, and have their turn in the pause.
+/// Sweeps half of the time at most: where the store keeps it waiting, others wait as well, and have their turn in the pause. What it writes
+/// stands in the log before what others wait for, so it waits itself until that is durable.
 fn sweep(state: &State, is_over: &AtomicBool) {
     let mut sweeper = Sweeper::default();
     while !is_over.load(Ordering::SeqCst) {
@@ -289,6 +290,9 @@ fn sweep(state: &State, is_over: &AtomicBool) {
         state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
         state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
         let goes_on = swept.is_unfinished && outcome.is_ok();
+        if goes_on {
+            let _ = state.database.store.sync();
+        }
         let pause = Duration::from_micros(watch.micros()).min(LONGEST_PAUSE);
         thread::park_timeout(if goes_on { pause } else { SWEEP });
     }
