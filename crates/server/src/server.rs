@@ -34,7 +34,9 @@ use crate::statistics::Statistics;
 const SWEEP: Duration = Duration::from_millis(100);
 /// Commands that walk far at a time.
 const FAR: usize = 4;
-/// The longest pause between two steps of a sweep.
+/// Steps of a sweep that become durable together: some milliseconds of work, and 100 KB of the log.
+const STEPS: u32 = 8;
+/// The longest pause behind them.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a server could not be started, or not be stopped properly.
@@ -285,11 +287,17 @@ fn sweep(state: &State, is_over: &AtomicBool) {
     let mut sweeper = Sweeper::default();
     while !is_over.load(Ordering::SeqCst) {
         let watch = Stopwatch::start();
-        // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
-        let (swept, outcome) = sweeper.step(&state.database);
-        state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
-        state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
-        let goes_on = swept.is_unfinished && outcome.is_ok();
+        let mut goes_on = true;
+        for _ in 0..STEPS {
+            // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
+            let (swept, outcome) = sweeper.step(&state.database);
+            state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
+            state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
+            goes_on = swept.is_unfinished && outcome.is_ok();
+            if !goes_on {
+                break;
+            }
+        }
         if goes_on {
             let _ = state.database.store.sync();
         }
