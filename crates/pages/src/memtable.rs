@@ -210,15 +210,11 @@ impl Memtable {
         self.len() >= limits.entries || most >= limits.bytes
     }
 
-    /// The key at a rank in their order, and its newest version. Cost: a step for each key between it and the nearer end.
-    pub fn nth(&self, rank: usize) -> Option<(&[u8], &Entry)> {
-        let behind = self.len().checked_sub(rank + 1)?;
-        let found = if rank <= behind {
-            self.keys.iter().nth(rank)
-        } else {
-            self.keys.iter().nth_back(behind)
-        };
-        found.map(|(key, versions)| (&key[..], &versions.newest.entry))
+    /// The key behind `after`, or from the first on, that has so many in between, and its newest version. Cost: a step for each of them.
+    pub fn behind(&self, after: Option<&[u8]>, between: usize) -> Option<(&SharedKey, &Entry)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.keys.range::<[u8], _>((from, Bound::Unbounded)).nth(between);
+        found.map(|(key, versions)| (key, &versions.newest.entry))
     }
 
     /// Number of keys.
@@ -397,14 +393,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_by_rank() {
+    fn keys_are_found_by_how_many_are_in_between() {
         let mut memtable = Memtable::default();
         for (sequence, key) in (1..).zip([b"c", b"a", b"e", b"b", b"d"]) {
             memtable.insert(key, sequence, None, None);
         }
-        let keys = (0..5).map(|rank| memtable.nth(rank).expect("there are five").0[0]);
-        assert!(keys.eq(*b"abcde"));
-        assert_eq!(memtable.nth(5), None);
+        let key = |after: Option<&[u8]>, between| Some(memtable.behind(after, between)?.0[0]);
+        assert!((0..5).map(|between| key(None, between)).eq(b"abcde".map(Some)));
+        assert_eq!((key(Some(b"b"), 0), key(Some(b"b"), 2)), (Some(b'c'), Some(b'e')));
+        assert_eq!((key(None, 5), key(Some(b"e"), 0)), (None, None));
     }
 
     #[test]
