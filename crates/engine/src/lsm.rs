@@ -18,6 +18,7 @@ pub(crate) mod columns;
 pub(crate) mod compaction;
 mod copying;
 pub(crate) mod cursor;
+mod draw;
 pub(crate) mod dump;
 pub(crate) mod edit;
 pub(crate) mod edit_codec;

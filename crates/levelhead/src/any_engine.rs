@@ -5,7 +5,7 @@ use engine::{Engine, Look};
 use pages::{
     BatchOptions, BatchWrite, EngineError, EngineStats, LogSync, MemoryUse, Value, WriteOptions,
 };
-use runtime::Nanos;
+use runtime::{Nanos, Rng};
 use volume::{BlockRange, Volume};
 
 use crate::device::Device;
@@ -54,6 +54,15 @@ impl AnyEngine {
 
     pub(crate) async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
         of_either!(self, engine => engine.exists(key, Nanos::ZERO))
+    }
+
+    pub(crate) async fn draw(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rng: &mut Rng,
+    ) -> Result<Option<Box<[u8]>>, EngineError> {
+        on_either!(self, engine => Box::pin(engine.draw(from, to, rng)).await)
     }
 
     pub(crate) async fn write(

@@ -43,6 +43,7 @@
 //!   device ..... the files, and the simulated drive beside them      (device.rs)
 //!   kept ....... what is written to a store that is only read        (kept.rs)
 //!   drive ...... a drive in the place of a directory                (drive.rs)
+//!   draw ....... keys drawn at random                               (draw.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
 //!   parity ..... whether what others are rebuilt from agrees     (parity.rs)
 //!   salvage .... what is left of a store that does not open         (salvage.rs)
@@ -57,6 +58,7 @@ mod batch;
 mod care;
 mod device;
 mod directory;
+mod draw;
 mod drive;
 mod error;
 mod inside;

@@ -35,7 +35,7 @@ pub(crate) const LONGEST: usize = 255;
 /// ```
 ///
 /// After an error it ends. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
-/// ([`Error::TooOld`]). Down the keys costs as many reads as up.
+/// ([`Error::TooOld`]). Down the keys costs as many reads as up. What was deleted costs too ([`Store::range`]).
 ///
 /// # Memory
 /// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
@@ -108,7 +108,7 @@ pub(crate) fn successor(key: &[u8]) -> Box<[u8]> {
 
 /// `bounds` as a least key and an end. Bounds may be longer than keys: what is at or behind such a one is behind all keys
 /// that it begins with.
-fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
+pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
     let from = match bounds.start_bound() {
         Bound::Included(key) if key.len() <= LONGEST => (*key).into(),
         Bound::Included(key) | Bound::Excluded(key) => successor(key),
@@ -289,6 +289,34 @@ mod tests {
         assert!(range.next().is_none());
         assert!((1..=3).contains(&most), "{most} were fetched ahead");
         drop((range, store));
+        let _ = std::fs::remove_dir_all(&directory);
+    }
+
+    /// What the documentation of [`Store::range`] says of queues.
+    #[test]
+    fn deletions_before_the_first_pair_cost_until_they_are_compacted() {
+        let directory = std::env::temp_dir().join(format!("levelhead-head-{}", std::process::id()));
+        let options = crate::Options { capacity_bytes: 256 << 20, ..crate::Options::default() };
+        let store = Store::open(&directory, &options).expect("it is ours");
+        let key = |n: u32| n.to_be_bytes();
+        for n in 0..2_000 {
+            store.put_with(&key(n), b"", crate::Durability::None).expect("there is room");
+        }
+        for n in 0..1_000 {
+            store.delete_with(&key(n), crate::Durability::None).expect("there is room");
+        }
+        let stepped_over = |from: Bound<&[u8]>| {
+            let skipped = || store.inside().stats.iterators.skipped;
+            let before = skipped();
+            let first = store.range((from, Bound::Unbounded)).next().expect("there are 1,000");
+            assert_eq!(*first.expect("it is whole").0, key(1_000));
+            skipped() - before
+        };
+        assert_eq!(stepped_over(Bound::Unbounded), 1_000);
+        assert_eq!(stepped_over(Bound::Excluded(&key(999))), 0);
+        store.compact().expect("there is room");
+        assert_eq!(stepped_over(Bound::Unbounded), 0);
+        drop(store);
         let _ = std::fs::remove_dir_all(&directory);
     }
 

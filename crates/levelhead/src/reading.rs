@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use engine::{EngineIterator, EngineSnapshot, IndexPart, Step};
 use pages::EngineError;
-use runtime::Nanos;
+use runtime::{Handle, Nanos};
 use volume::Volume;
 
 use crate::any_engine::{AnyEngine, Plain};
@@ -61,8 +61,8 @@ pub(crate) enum Beginning {
 }
 
 /// What is being read, by number.
-#[derive(Default)]
 pub(crate) struct Reading {
+    handle: Handle,
     last: Cell<u64>,
     snapshots: RefCell<BTreeMap<u64, AnySnapshot>>,
     ranges: RefCell<BTreeMap<u64, AnyIterator>>,
@@ -145,6 +145,11 @@ impl AnyIterator {
 }
 
 impl Reading {
+    pub(crate) fn new(handle: &Handle) -> Self {
+        let (snapshots, ranges) = (RefCell::default(), RefCell::default());
+        Self { handle: handle.clone(), last: Cell::default(), snapshots, ranges }
+    }
+
     fn number(&self) -> u64 {
         self.last.set(self.last.get() + 1);
         self.last.get()
@@ -182,7 +187,8 @@ impl Reading {
         Ok(number)
     }
 
-    /// The next pairs of a range, from its beginning on if that is given: as many as `most`, or as take [`MOST_BYTES`].
+    /// The next pairs of a range, from its beginning on if that is given: as many as `most`, or as take [`MOST_BYTES`]. However
+    /// many deletions lie before them, others have the store in between.
     async fn next(
         &self,
         number: u64,
@@ -198,6 +204,7 @@ impl Reading {
                 break Ok(Pairs { pairs, is_end: false });
             }
             let ahead = most - pairs.len() - 1;
+            self.handle.give_way().await;
             match iterator.step(beginning.take(), ahead).await {
                 Ok(Step::Pair(key, value)) => {
                     let value = Vec::from(value);

@@ -152,7 +152,7 @@ impl Root {
             engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
-        Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
+        Ok(Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await)
     }
 
     async fn reopen(
@@ -201,10 +201,11 @@ impl Root {
         if lost.is_empty() && !options.read_only {
             directory::note_names(&directories, &identity);
         }
-        Ok(Self::of(engine, volume, device, place, lost, &options).await)
+        Ok(Self::of(&handle, engine, volume, device, place, lost, &options).await)
     }
 
     async fn of(
+        handle: &Handle,
         engine: AnyEngine,
         volume: Option<Volume<Plain>>,
         device: Device,
@@ -213,7 +214,7 @@ impl Root {
         options: &Options,
     ) -> Self {
         let default_sync = options.durability.into();
-        let (reading, no_windows) = (Rc::default(), Cell::default());
+        let (reading, no_windows) = (Rc::new(Reading::new(handle)), Cell::default());
         let (making, is_read_only) = (None, options.read_only);
         let root = Self {
             engine,

@@ -210,6 +210,13 @@ impl Memtable {
         self.len() >= limits.entries || most >= limits.bytes
     }
 
+    /// The key behind `after`, or from the first on, that has so many in between, and its newest version. Cost: a step for each of them.
+    pub fn behind(&self, after: Option<&[u8]>, between: usize) -> Option<(&SharedKey, &Entry)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let found = self.keys.range::<[u8], _>((from, Bound::Unbounded)).nth(between);
+        found.map(|(key, versions)| (key, &versions.newest.entry))
+    }
+
     /// Number of keys.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
@@ -383,6 +390,18 @@ mod tests {
         let places = [read.as_ptr(), flushed.as_ptr()];
         assert_eq!(places, [placed.as_ptr(); 2]);
         assert_eq!(writes[0].key.as_ptr(), placed.as_ptr().wrapping_add(placed.len()));
+    }
+
+    #[test]
+    fn keys_are_found_by_how_many_are_in_between() {
+        let mut memtable = Memtable::default();
+        for (sequence, key) in (1..).zip([b"c", b"a", b"e", b"b", b"d"]) {
+            memtable.insert(key, sequence, None, None);
+        }
+        let key = |after: Option<&[u8]>, between| Some(memtable.behind(after, between)?.0[0]);
+        assert!((0..5).map(|between| key(None, between)).eq(b"abcde".map(Some)));
+        assert_eq!((key(Some(b"b"), 0), key(Some(b"b"), 2)), (Some(b'c'), Some(b'e')));
+        assert_eq!((key(None, 5), key(Some(b"e"), 0)), (None, None));
     }
 
     #[test]

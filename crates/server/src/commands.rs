@@ -1,6 +1,7 @@
 //! Commands by name: what each needs, and what runs it.
 //!
-//! A command runs from beginning to end on the thread that calls it, and may wait there for a read. It does not wait for what it wrote
+//! A command runs from beginning to end on the thread that calls it, and may wait there for a read. One that walks far is run again
+//! where nobody waits for it ([`Steps`](crate::data::steps::Steps)). It does not wait for what it wrote
 //! to be durable: whoever sends its reply does.
 
 #![expect(
@@ -112,7 +113,7 @@ pub(crate) fn check_room(state: &State, reply: &Reply) -> Outcome {
     Ok(())
 }
 
-/// Runs a command, or keeps it for EXEC, and says what came of it. The one it was, if there is such a one.
+/// Runs a command, or keeps it for EXEC, and says what came of it, unless its steps are cut short. The one it was, if there is such a one.
 pub(crate) fn run(
     state: &State,
     session: &mut Session,
@@ -130,13 +131,20 @@ pub(crate) fn run(
         (Some(spec), Ok(())) if is_kept(session, spec) => {
             keep(state, session, spec, arguments, reply)
         }
-        (Some(spec), Ok(())) => (spec.run)(&mut Call { arguments, access, state, session, reply }),
+        (Some(spec), Ok(())) => access
+            .steps
+            .take(arguments.len())
+            .and_then(|()| (spec.run)(&mut Call { arguments, access, state, session, reply })),
         (Some(spec), refused) if spec.name == "EXEC" => transactions::abort(session, refused),
         (_, refused) => {
             session.give_up_transaction();
             refused
         }
     };
+    if access.steps.are_cut_short() {
+        reply.truncate(begin);
+        return spec;
+    }
     say(state, reply, begin, outcome);
     spec
 }

@@ -76,6 +76,15 @@ struct Connection<'a, S> {
     is_unflushed: bool,
 }
 
+/// Where a command runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On a thread that serves other connections too, which wait until it has ended.
+    Near,
+    /// On a thread of its own: a spare one takes over the other connections.
+    Far,
+}
+
 /// What is to come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -268,8 +277,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
         let client = Arc::clone(&self.session.client);
         // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
-        let turn = if std::mem::take(&mut work.needs_store) {
-            let turn = turn_in_store(self.state, &client).await;
+        let place = work.waits_for.take();
+        let turn = if let Some(place) = place {
+            let turn = turn_in_store(self.state, &client, place).await;
             if turn.is_none() {
                 return Ok(Next::Over);
             }
@@ -282,8 +292,13 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::Over);
         }
-        // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
-        let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
+        let mut next = if place == Some(Place::Far) {
+            let (state, session) = (self.state, &mut self.session);
+            tokio::task::block_in_place(|| carry_out(state, session, &mut work, turn, Place::Far))
+        } else {
+            // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
+            carry_out(self.state, &mut self.session, &mut work, turn, Place::Near)
+        };
         self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         if !work.written.is_empty() {
             let committed = self.state.commits.wait().await;
@@ -368,8 +383,13 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
 }
 
 /// Waits for a turn in the store; none for a client that is asked to end.
-async fn turn_in_store<'a>(state: &'a State, client: &Client) -> Option<SemaphorePermit<'a>> {
-    let mut turn = pin!(state.in_store.acquire());
+async fn turn_in_store<'a>(
+    state: &'a State,
+    client: &Client,
+    place: Place,
+) -> Option<SemaphorePermit<'a>> {
+    let turns = if place == Place::Far { &state.far } else { &state.in_store };
+    let mut turn = pin!(turns.acquire());
     let mut asked_to_end = pin!(client.end.notified());
     poll_fn(|context| match turn.as_mut().poll(context) {
         Poll::Ready(turn) => Poll::Ready(turn.ok()),

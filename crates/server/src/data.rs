@@ -6,8 +6,10 @@
 //!   batch ..... what a command changes                  (data/batch.rs)
 //!   locks ..... one command at a time on a key          (data/locks.rs)
 //!   overlay ... what a transaction has changed so far   (data/overlay.rs)
+//!   steps ..... how far a command may walk              (data/steps.rs)
 //!   Database .. all that, on a store                    (data/database.rs)
 //!   names ..... keys of users in order                  (data/names.rs)
+//!   frontier .. how far notes were swept                (data/frontier.rs)
 //!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
 //! ```
 //!
@@ -16,6 +18,7 @@
 pub(crate) mod batch;
 pub(crate) mod collections;
 pub(crate) mod database;
+pub(crate) mod frontier;
 pub(crate) mod keys;
 pub(crate) mod locks;
 pub(crate) mod names;
@@ -24,6 +27,7 @@ pub(crate) mod records;
 pub(crate) mod rename;
 pub(crate) mod selection;
 pub(crate) mod sorted_sets;
+pub(crate) mod steps;
 pub(crate) mod strings;
 pub(crate) mod sweep;
 #[cfg(test)]

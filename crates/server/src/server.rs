@@ -15,11 +15,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 
 use crate::client::Clients;
-use crate::clock::Clock;
+use crate::clock::{Clock, Stopwatch};
 use crate::cluster::Cluster;
 use crate::commits::Commits;
 use crate::cursors::Cursors;
 use crate::data::database::{Count, Database};
+use crate::data::sweep::Sweeper;
 use crate::fault::Fault;
 use crate::listen::{self, Doors};
 use crate::metrics;
@@ -31,8 +32,12 @@ use crate::statistics::Statistics;
 
 /// How often is looked for what has expired.
 const SWEEP: Duration = Duration::from_millis(100);
-/// Keys or parts that are swept at a time.
-const SWEPT: u64 = 1_000;
+/// Commands that walk far at a time.
+const FAR: usize = 4;
+/// Steps of a sweep that become durable together: some milliseconds of work, and 100 KB of the log.
+const STEPS: u32 = 8;
+/// The longest pause behind them.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a server could not be started, or not be stopped properly.
 #[derive(Clone, Debug)]
@@ -148,6 +153,7 @@ impl Listening {
             drawn: AtomicU64::new(0),
             observer: Observer::new(&database.store),
             in_store: Semaphore::new(options.workers.saturating_sub(1).max(1)),
+            far: Semaphore::new(FAR),
             options,
             database,
             commits,
@@ -275,17 +281,33 @@ fn observe(state: &State, is_over: &AtomicBool) {
     }
 }
 
+/// Sweeps half of the time at most: where the store keeps it waiting, others wait as well, and have their turn in the pause. What it writes
+/// stands in the log before what others wait for, so it waits itself until that is durable.
 fn sweep(state: &State, is_over: &AtomicBool) {
+    let mut sweeper = Sweeper::default();
     while !is_over.load(Ordering::SeqCst) {
-        // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
-        let swept = state.database.sweep(SWEPT).unwrap_or_default();
-        state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
-        state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
-        if !swept.is_unfinished {
-            thread::park_timeout(SWEEP);
+        let watch = Stopwatch::start();
+        let mut goes_on = true;
+        for _ in 0..STEPS {
+            // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
+            let (swept, outcome) = sweeper.step(&state.database);
+            state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
+            state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
+            goes_on = swept.is_unfinished && outcome.is_ok();
+            if !goes_on {
+                break;
+            }
         }
+        if goes_on {
+            let _ = state.database.store.sync();
+        }
+        let pause = Duration::from_micros(watch.micros()).min(LONGEST_PAUSE);
+        thread::park_timeout(if goes_on { pause } else { SWEEP });
     }
 }
+
+#[cfg(test)]
+mod far_tests;
 
 #[cfg(test)]
 mod tests {

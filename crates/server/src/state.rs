@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub observer: Observer,
     /// Threads that may be in the store at a time: one of those that serve is always free for what needs no store.
     pub in_store: Semaphore,
+    /// Commands that walk far at a time: each has a thread besides.
+    pub far: Semaphore,
 }
 
 impl State {

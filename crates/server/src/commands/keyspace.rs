@@ -201,13 +201,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn randomkey(call: &mut Call<'_>) -> Outcome {
-    // A place between all keys, which does not make all of them equally likely.
-    let place = call.state.random().to_be_bytes();
-    let mut found = call.access.names((Bound::Included(&place), Bound::Unbounded))?.next();
-    if found.is_none() {
-        found = call.access.names((Bound::Unbounded, Bound::Unbounded))?.next();
-    }
-    let key = found.transpose()?.map(|name| name.key);
+    let key = call.access.random_name(&|| call.state.random())?;
     call.reply.maybe_bulk(key.as_deref());
     Ok(())
 }
@@ -289,6 +283,7 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
             return Err(Fault::syntax());
         }
     }
+    call.access.steps.take_all()?;
     let _locks = call.access.database.locks.write_all();
     for space in [Space::String, Space::Head] {
         remove_all(call.access, space, 1)?;

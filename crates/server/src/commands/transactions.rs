@@ -120,7 +120,13 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
         .filter_map(|words| Some((find(words[0])?, words)))
         .flat_map(|(spec, words)| spec.keys(words))
         .collect();
-    run_all(call, &commands, &keys, &watched)
+    let outcome = run_all(call, &commands, &keys, &watched);
+    if call.access.steps.are_cut_short() {
+        let watched = watched.into_iter().map(|watched| (watched.counter(), watched));
+        call.session.watched = watched.collect();
+        call.session.transaction = Some(transaction);
+    }
+    outcome
 }
 
 /// EXEC itself was refused: the transaction is over all the same, and the client is told so.
@@ -143,14 +149,16 @@ fn run_all(
     keys: &[&[u8]],
     watched: &[Watched],
 ) -> Outcome {
+    call.access.steps.take(commands.iter().map(Vec::len).sum())?;
     let locks = &call.access.database.locks;
     let _locks = locks.hold(keys, watched);
     if !watched.iter().all(|watched| locks.is_unchanged(watched)) {
         call.reply.null_array();
         return Ok(());
     }
-    locks.touch(keys);
     let access = call.access.database.transaction();
+    access.steps.set(&call.access.steps);
+    let was_astray = call.session.is_astray;
     call.reply.array(commands.len());
     for words in commands {
         let Some(spec) = find(words[0]) else { continue }; // it was there when it was kept
@@ -159,12 +167,20 @@ fn run_all(
         let mut inner =
             Call { arguments: words, access: &access, state, session, reply: &mut *call.reply };
         let outcome = check_database(inner.session, spec).and_then(|()| (spec.run)(&mut inner));
+        if access.steps.are_cut_short() {
+            call.access.steps.set(&access.steps);
+            // All of it is run again, in the database that it began in.
+            call.session.is_astray = was_astray;
+            return outcome;
+        }
         say(state, call.reply, begin, outcome);
         // Not of one command: of all of them, which are few bytes and may ask for many.
         check_room(state, call.reply).map_err(|fault| discarded(&fault))?;
         let changes = access.overlay.as_ref().map_or(0, Overlay::bytes);
         check_changes(state, changes).map_err(|fault| discarded(&fault))?;
     }
+    // Nobody could look meanwhile, nor would know of an attempt that came to nothing.
+    locks.touch(keys);
     let has_written = access.commit();
     call.access.has_written.set(access.has_written.get());
     has_written.map_err(|fault| discarded(&fault))

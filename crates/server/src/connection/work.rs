@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tokio::sync::SemaphorePermit;
 
-use super::{BATCH, BATCH_BYTES, KEPT, MAX_ARGUMENT_BYTES, Next, READ};
+use super::{BATCH, BATCH_BYTES, KEPT, MAX_ARGUMENT_BYTES, Next, Place, READ};
 use crate::clock::Stopwatch;
 use crate::commands::{self, Session};
 use crate::fault::Fault;
@@ -20,8 +20,8 @@ pub(super) struct Work {
     decoder: Decoder,
     /// A command that waits for the memory that it will take, or for its turn in the store.
     next: Option<Command>,
-    /// Whether it waits for its turn.
-    pub needs_store: bool,
+    /// What it waits for besides.
+    pub waits_for: Option<Place>,
     pub reply: Reply,
     /// Replies to commands that wrote something.
     pub written: Vec<Range<usize>>,
@@ -40,7 +40,7 @@ impl Work {
             done: 0,
             decoder: Decoder::default(),
             next: None,
-            needs_store: false,
+            waits_for: None,
             reply: Reply::new(protocol),
             written: Vec::new(),
             pending: Vec::new(),
@@ -176,17 +176,18 @@ fn taken_by(command: &Command) -> usize {
 /// Carries out commands until there are enough of them for one batch.
 ///
 /// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
-/// is a thread for what needs none.
+/// is a thread for what needs none. One that walks too far to be near is run again, alone, when there is a turn for it far from others.
 pub(super) fn carry_out<'a>(
     state: &'a State,
     session: &mut Session,
     work: &mut Work,
     mut turn: Option<SemaphorePermit<'a>>,
+    place: Place,
 ) -> Next {
     let access = state.database.access();
     session.client.has_spoken(access.now);
     let mut next = Next::Batch;
-    for _ in 0..BATCH {
+    for _ in 0..if place == Place::Far { 1 } else { BATCH } {
         if work.reply.len() >= BATCH_BYTES {
             break;
         }
@@ -220,13 +221,19 @@ pub(super) fn carry_out<'a>(
         if turn.is_none() && commands::needs_store(session, arguments[0]) {
             turn = state.in_store.try_acquire().ok();
             if turn.is_none() {
-                (work.next, work.needs_store) = (Some(command), true);
+                (work.next, work.waits_for) = (Some(command), Some(Place::Near));
                 return Next::Batch;
             }
         }
         let (begin, watch) = (work.reply.len(), Stopwatch::start());
         access.has_written.set(false);
+        access.steps.begin(place == Place::Far);
         let spec = commands::run(state, session, &access, &arguments, &mut work.reply);
+        if access.steps.are_cut_short() {
+            assert!(!access.has_written.get(), "a command is run again that has written");
+            (work.next, work.waits_for) = (Some(command), Some(Place::Far));
+            return Next::Batch;
+        }
         let micros = watch.micros();
         let class = spec.map_or(Class::Other, |spec| class_of(spec.group, spec.is_write));
         if access.has_written.get() && state.database.is_deferred() {

@@ -41,6 +41,11 @@ impl Batch {
         self.changes.is_empty()
     }
 
+    /// Keys of the store that it puts something under.
+    pub(crate) fn put_keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..])
+    }
+
     /// Pairs and keys in it.
     pub(crate) fn len(&self) -> usize {
         self.changes.len()

@@ -95,7 +95,7 @@ impl Access<'_> {
         }
         head.count = head.count.saturating_sub(removed as u64);
         if head.count == 0 {
-            self.remove(&mut batch, key, &Entry::Head(head));
+            Self::remove(&mut batch, key, &Entry::Head(head));
         } else {
             Self::put_head(&mut batch, key, &head);
         }
@@ -152,6 +152,7 @@ impl Access<'_> {
         let from = after.map_or(first.clone(), |name| [&first[..], name, b"\0"].concat());
         let bounds = (Bound::Included(&from[..]), Bound::Excluded(&end[..]));
         for pair in self.range(bounds, gives) {
+            self.steps.take(1)?;
             let (at, record) = pair?;
             if !show(keys::behind_id(&at).unwrap_or_default(), &record)? {
                 break;
@@ -174,6 +175,7 @@ impl Access<'_> {
         let (first, end) = keys::parts(space_of(kind), head.id);
         let bounds = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
         for (place, pair) in (0..).zip(self.range(bounds, gives)) {
+            self.steps.take(1)?;
             let (at, record) = pair?;
             while chosen.next_if_eq(&place).is_some() {
                 show(keys::behind_id(&at).unwrap_or_default(), &record)?;

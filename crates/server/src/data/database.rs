@@ -9,11 +9,13 @@ use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
 use levelhead::{Durability, Store};
 
 use super::batch::Batch;
+use super::frontier::Frontier;
 use super::keys::{self, CollectionId, Space};
 use super::locks::{Locks, Writing};
 use super::names::Bounds;
 use super::overlay::{Direction, Gives, Overlay, Pairs};
 use super::records::{self, Expiry, Head, Kind};
+use super::steps::Steps;
 use crate::clock::Clock;
 use crate::fault::Fault;
 
@@ -36,8 +38,10 @@ pub(crate) struct Database {
     /// Whether there may be a key that is not a string. Without any, nobody needs to look.
     pub(super) has_heads: AtomicBool,
     numbers: Mutex<Numbers>,
-    /// Tells the sweeper that a collection was dropped.
-    pub has_dropped: AtomicBool,
+    /// Notes of keys that expire.
+    pub expiring: Frontier,
+    /// Notes of collections that were dropped.
+    pub dropped: Frontier,
 }
 
 /// Numbers of collections: the next one, and the first that is not set aside.
@@ -93,7 +97,8 @@ impl Database {
             is_counting: AtomicBool::new(counted.is_none()),
             has_heads: AtomicBool::new(has_heads),
             numbers: Mutex::new(Numbers { next: end, end }),
-            has_dropped: AtomicBool::new(true),
+            expiring: Frontier::new(Space::Expiry),
+            dropped: Frontier::new(Space::Dropped),
             store,
         };
         let count = counted.is_none().then(|| Count::begin(&database));
@@ -125,12 +130,24 @@ impl Database {
             other => other,
         };
         let now = self.clock.now_ms();
-        Access { database: self, now, durability, has_written: Cell::new(false), overlay: None }
+        let (has_written, steps) = (Cell::new(false), Steps::default());
+        Access { database: self, now, durability, has_written, steps, overlay: None }
     }
 
     /// As a transaction sees it, which has locked its keys, until it is committed.
     pub(crate) fn transaction(&self) -> Access<'_> {
         Access { overlay: Some(Overlay::default()), ..self.access() }
+    }
+
+    /// What was written may be to be swept.
+    fn hear_of_notes(&self, batch: &Batch) {
+        for at in batch.put_keys() {
+            match at[0] {
+                space if space == Space::Expiry as u8 => self.expiring.note(at),
+                space if space == Space::Dropped as u8 => self.dropped.note(at),
+                _ => {}
+            }
+        }
     }
 
     /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
@@ -204,6 +221,8 @@ pub(crate) struct Access<'a> {
     pub durability: Durability,
     /// Whether something was written that may not be durable yet.
     pub has_written: Cell<bool>,
+    /// How far the command may walk.
+    pub steps: Steps,
     /// What a transaction has changed; none outside of one.
     pub overlay: Option<Overlay>,
 }
@@ -327,7 +346,7 @@ impl Access<'_> {
         // Whether it is there, the index knows; a value is not read for that.
         if !self.is_there(&at)? {
             match self.find_head(key)? {
-                Some(head) => self.drop_collection(batch, key, &head),
+                Some(head) => Self::drop_collection(batch, key, &head),
                 None => batch.keys += 1,
             }
         }
@@ -355,7 +374,7 @@ impl Access<'_> {
     ) -> Result<Head, Fault> {
         keys::check(key)?;
         if let Some(expired) = self.find_any(key)? {
-            self.remove(batch, key, &expired);
+            Self::remove(batch, key, &expired);
         }
         batch.keys += 1;
         self.database.has_heads.store(true, Ordering::SeqCst);
@@ -363,14 +382,14 @@ impl Access<'_> {
     }
 
     /// Removes what stands under a key, which is locked.
-    pub(crate) fn remove(&self, batch: &mut Batch, key: &[u8], entry: &Entry) {
+    pub(crate) fn remove(batch: &mut Batch, key: &[u8], entry: &Entry) {
         batch.keys -= 1;
         match entry {
             Entry::String { expiry, .. } => {
                 Self::forget_expiry(batch, key, *expiry);
                 batch.delete(&keys::string(key));
             }
-            Entry::Head(head) => self.drop_collection(batch, key, head),
+            Entry::Head(head) => Self::drop_collection(batch, key, head),
         }
     }
 
@@ -383,11 +402,10 @@ impl Access<'_> {
     }
 
     /// Its parts are swept later: the note of that says which, and whose they were.
-    fn drop_collection(&self, batch: &mut Batch, key: &[u8], head: &Head) {
+    fn drop_collection(batch: &mut Batch, key: &[u8], head: &Head) {
         Self::forget_expiry(batch, key, head.expiry);
         batch.put(&keys::dropped(head.id), key);
         batch.delete(&keys::head(key));
-        self.database.has_dropped.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn next_number(&self) -> Result<CollectionId, Fault> {
@@ -424,7 +442,10 @@ impl Access<'_> {
         }
         self.has_written.set(true);
         let keys = batch.keys;
-        batch.write(&self.database.store, self.durability)?;
+        let written = batch.write(&self.database.store, self.durability);
+        // Also after an error: nobody knows then whether it is there.
+        self.database.hear_of_notes(batch);
+        written?;
         self.database.keys.fetch_add(keys, Ordering::SeqCst);
         Ok(())
     }

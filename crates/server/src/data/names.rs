@@ -17,6 +17,9 @@ use crate::fault::Fault;
 /// Notes of times that have passed of which as many are looked at for keys alone.
 const MOST_NOTES: usize = 1_000;
 
+/// Keys that are drawn before all are walked over, because those had expired.
+const MOST_DRAWS: u32 = 16;
+
 /// A key, and what it holds.
 pub(crate) struct Found {
     pub key: Vec<u8>,
@@ -49,9 +52,12 @@ struct Places {
 impl Access<'_> {
     /// Keys in order, within bounds, which have not expired, and what they hold.
     pub(crate) fn keys(&self, bounds: Bounds<'_>) -> impl Iterator<Item = Result<Found, Fault>> {
-        self.places(bounds, Gives::Pairs).filter_map(|place| match place.and_then(found) {
-            Ok(found) if self.has_expired(found.entry.expiry()) => None,
-            found => Some(found),
+        let step = |place| self.steps.take(1).and(place);
+        self.places(bounds, Gives::Pairs).map(step).filter_map(|place| {
+            match place.and_then(found) {
+                Ok(found) if self.has_expired(found.entry.expiry()) => None,
+                found => Some(found),
+            }
         })
     }
 
@@ -63,7 +69,7 @@ impl Access<'_> {
         let passed = self.names_of_passed_times()?;
         let gives = if passed.is_some() { Gives::Keys } else { Gives::Pairs };
         Ok(self.places(bounds, gives).filter_map(move |place| {
-            let is_there = place.and_then(|place| {
+            let is_there = self.steps.take(1).and(place).and_then(|place| {
                 let is_there = match &passed {
                     None => !self.has_expired(expiry(&place)?),
                     // The note may be an old one.
@@ -76,9 +82,37 @@ impl Access<'_> {
         }))
     }
 
+    /// A key drawn from those that have not expired, all about equally likely; nothing if there is none.
+    pub(crate) fn random_name(&self, random: &dyn Fn() -> u64) -> Result<Option<Vec<u8>>, Fault> {
+        let (from, to) = (keys::all(Space::String).0, keys::all(Space::Head).1);
+        // What a transaction has changed the store does not know.
+        let draws = if self.overlay.is_none() { MOST_DRAWS } else { 0 };
+        for _ in 0..draws {
+            let drawn = self.database.store.random_key(&from[..]..&to[..], random())?;
+            let Some(at) = drawn else { break };
+            if self.find(&at[1..])?.is_some() {
+                return Ok(Some(at[1..].to_vec()));
+            }
+        }
+        // There are few: each takes the place of those before it as often as makes it as likely.
+        let (mut chosen, mut seen) = (None, 0);
+        for name in self.names((Bound::Unbounded, Bound::Unbounded))? {
+            let name = name?;
+            seen += 1;
+            if random().is_multiple_of(seen) {
+                chosen = Some(name.key);
+            }
+        }
+        Ok(chosen)
+    }
+
     /// Keys that may have expired and were not swept yet; none if they are many.
     fn names_of_passed_times(&self) -> Result<Option<BTreeSet<Vec<u8>>>, Fault> {
-        let (from, _) = keys::all(Space::Expiry);
+        // What a transaction has written the sweeper does not know yet.
+        let from = match &self.overlay {
+            None => self.database.expiring.first(),
+            Some(_) => keys::all(Space::Expiry).0,
+        };
         let to = keys::expiry(self.now.saturating_add(1), b"");
         let mut passed = BTreeSet::new();
         for note in self.names_between(&from, &to) {

@@ -84,6 +84,7 @@ impl Access<'_> {
         for space in spaces {
             let ((first, end), (own, _)) = (keys::parts(*space, head.id), keys::parts(*space, id));
             for pair in self.between(&first, &end) {
+                self.steps.take(1)?;
                 let (at, record) = pair?;
                 bytes += at.len() + record.len();
                 batch.put(&[&own[..], &at[own.len()..]].concat(), record);
@@ -99,7 +100,7 @@ impl Access<'_> {
     fn place_head(&self, batch: &mut Batch, key: &[u8], head: &Head) -> Result<(), Fault> {
         keys::check(key)?;
         if let Some(before) = self.find_any(key)? {
-            self.remove(batch, key, &before);
+            Self::remove(batch, key, &before);
         }
         batch.keys += 1;
         Self::put_head(batch, key, head);

@@ -90,6 +90,7 @@ impl Access<'_> {
             return Ok(());
         }
         for pair in self.walk_names_between(from, to, selection.direction) {
+            self.steps.take(1)?;
             let (at, _) = pair?;
             let (score, member) = split(&at)?;
             if is_within(member, *names) && limit.takes() {

@@ -152,6 +152,7 @@ impl Access<'_> {
         };
         let mut before = 0;
         for name in self.names_between(&from, &to) {
+            self.steps.take(1)?;
             name?;
             before += 1;
         }

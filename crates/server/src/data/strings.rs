@@ -83,7 +83,7 @@ impl Access<'_> {
                 // A time that has passed: as if it had been set and had expired.
                 batch.makes_room = true;
                 if let Some(entry) = self.find_any(key)? {
-                    self.remove(&mut batch, key, &entry);
+                    Self::remove(&mut batch, key, &entry);
                 }
             } else {
                 Self::forget_expiry(&mut batch, key, had);
@@ -136,7 +136,7 @@ impl Access<'_> {
         let Some((value, expiry)) = self.string_and_expiry(key)? else { return Ok(None) };
         let entry = Entry::String { value, expiry };
         let mut batch = Batch::that_makes_room();
-        self.remove(&mut batch, key, &entry);
+        Self::remove(&mut batch, key, &entry);
         self.write(batch)?;
         let Entry::String { value, .. } = entry else { unreachable!("it is one") };
         Ok(Some(value))
@@ -156,7 +156,7 @@ impl Access<'_> {
         let mut batch = Batch::default();
         if self.has_expired(expiry) {
             batch.makes_room = true;
-            self.remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry: before });
+            Self::remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry: before });
         } else {
             Self::forget_expiry(&mut batch, key, before);
             self.put_string(&mut batch, key, &value, expiry)?;
@@ -175,7 +175,7 @@ impl Access<'_> {
         for key in sorted {
             if let Some(entry) = self.find_any(key)? {
                 removed += usize::from(!self.has_expired(entry.expiry()));
-                self.remove(&mut batch, key, &entry);
+                Self::remove(&mut batch, key, &entry);
             }
         }
         self.write(batch)?;
@@ -194,7 +194,7 @@ impl Access<'_> {
         let mut batch = Batch::default();
         if self.has_expired(expiry) {
             batch.makes_room = true;
-            self.remove(&mut batch, key, &entry);
+            Self::remove(&mut batch, key, &entry);
         } else {
             Self::forget_expiry(&mut batch, key, entry.expiry());
             match &mut entry {

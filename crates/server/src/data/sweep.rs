@@ -1,6 +1,8 @@
 //! What has expired goes, and so do the parts of collections that were dropped. Whoever reads does not see them meanwhile.
-
-use std::sync::atomic::Ordering;
+//!
+//! Each step is short, and goes on behind the last key of the one before: what was deleted is still in the store, and would be stepped over again
+//! and again. How far notes were swept their [`Frontier`](super::frontier::Frontier) knows, how far the parts of a collection the [`Sweeper`]. Both
+//! are in memory alone. After a restart the first step comes to what is still there, and steps over what went before once.
 
 use levelhead::Durability;
 
@@ -9,10 +11,10 @@ use super::database::{Access, Database};
 use super::keys::{self, CollectionId, Space};
 use crate::fault::Fault;
 
-/// Parts of collections that are swept with one write.
-const PARTS: usize = 256;
+/// Notes or parts of a step: as many as a range gives in six fetches, each twice as long as the one before.
+const STEP: usize = 252;
 
-/// What a sweep has done.
+/// What a step has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Swept {
     pub expired: u64,
@@ -21,86 +23,134 @@ pub(crate) struct Swept {
     pub is_unfinished: bool,
 }
 
-impl Database {
-    /// Sweeps some `most` keys or parts.
-    pub(crate) fn sweep(&self, most: u64) -> Result<Swept, Fault> {
-        let access = Access { durability: Durability::None, ..self.access() };
+/// Who sweeps a database.
+#[derive(Default)]
+pub(crate) struct Sweeper {
+    /// The key of the store up to which the parts of a dropped collection have gone. Nobody gives it any more.
+    behind: Option<(CollectionId, Vec<u8>)>,
+}
+
+impl Sweeper {
+    /// Sweeps some keys that have expired, and some parts.
+    pub(crate) fn step(&mut self, database: &Database) -> (Swept, Result<(), Fault>) {
+        let access = Access { durability: Durability::None, ..database.access() };
         let mut swept = Swept::default();
-        sweep_expired(&access, most, &mut swept)?;
-        if self.has_dropped.swap(false, Ordering::SeqCst) {
-            let outcome = sweep_dropped(&access, most, &mut swept);
-            // Also after an error: a store that is full may have let go of the instant that is read.
-            swept.is_unfinished |= outcome != Ok(true);
-            self.has_dropped.fetch_or(outcome != Ok(true), Ordering::SeqCst);
-            outcome?;
+        let outcome = sweep_expired(&access, &mut swept);
+        let outcome = outcome.and(self.sweep_dropped(&access, &mut swept));
+        (swept, outcome)
+    }
+
+    fn sweep_dropped(&mut self, access: &Access<'_>, swept: &mut Swept) -> Result<(), Fault> {
+        let frontier = &access.database.dropped;
+        if frontier.is_at_end() {
+            return Ok(());
         }
-        Ok(swept)
+        let (mut behind, (_, end)) = (frontier.begin(), keys::all(Space::Dropped));
+        let notes = some_names(access, &behind, &end)?;
+        let are_all = notes.len() < STEP;
+        let mut left = STEP;
+        let mut sweep = |note: &[u8]| {
+            if left == 0 {
+                return Ok(false);
+            }
+            let id = keys::split_dropped(note).ok_or_else(|| Fault::error("damaged: a note"))?;
+            if !self.sweep_parts(access, id, &mut left, swept)? {
+                return Ok(false);
+            }
+            let mut batch = Batch::default();
+            batch.delete(note);
+            access.write(batch)?;
+            left = left.saturating_sub(1);
+            Ok(true)
+        };
+        let mut outcome = Ok(true);
+        for note in &notes {
+            outcome = sweep(note);
+            if outcome != Ok(true) {
+                break;
+            }
+            behind = behind_name(note);
+        }
+        let is_done = are_all && outcome == Ok(true);
+        frontier.advance(if is_done { &end } else { &behind });
+        swept.is_unfinished |= !is_done;
+        outcome.map(|_| ())
+    }
+
+    /// Sweeps up to `left` parts of a collection. False if there are more.
+    fn sweep_parts(
+        &mut self,
+        access: &Access<'_>,
+        id: CollectionId,
+        left: &mut usize,
+        swept: &mut Swept,
+    ) -> Result<bool, Fault> {
+        for space in [Space::Field, Space::Member, Space::Score] {
+            let (first, end) = keys::parts(space, id);
+            let behind = self.behind.as_ref().filter(|(whose, _)| *whose == id);
+            let from = behind.map_or(&first, |(_, behind)| behind.max(&first));
+            let mut parts = some_names(access, from, &end)?;
+            let are_all = parts.len() < STEP.min(*left + 1);
+            parts.truncate(*left);
+            let mut batch = Batch::default();
+            for part in &parts {
+                batch.delete(part);
+            }
+            access.write(batch)?;
+            *left -= parts.len();
+            swept.parts += parts.len() as u64;
+            if let Some(last) = parts.last() {
+                self.behind = Some((id, behind_name(last)));
+            }
+            if !are_all {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
-fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<(), Fault> {
-    let (from, _) = keys::all(Space::Expiry);
-    let to = keys::expiry(access.now.saturating_add(1), b"");
-    for pair in access.names_between(&from, &to) {
-        let (note, _) = pair?;
-        if swept.expired == most {
-            swept.is_unfinished = true;
+fn sweep_expired(access: &Access<'_>, swept: &mut Swept) -> Result<(), Fault> {
+    let frontier = &access.database.expiring;
+    let (mut behind, end) = (frontier.begin(), keys::expiry(access.now.saturating_add(1), b""));
+    let notes = some_names(access, &behind, &end)?;
+    let mut outcome = Ok(());
+    for note in &notes {
+        outcome = expire(access, note, swept);
+        if outcome.is_err() {
             break;
         }
-        let (at, key) = keys::split_expiry(&note).ok_or_else(|| Fault::error("damaged: a time"))?;
-        let _lock = access.lock(key);
-        let mut batch = Batch::that_makes_room();
-        // The key may have been given another time, or none: then only the note is old.
-        if let Some(entry) = access.find_any(key)?
-            && entry.expiry() == Some(at)
-        {
-            access.remove(&mut batch, key, &entry);
-            swept.expired += 1;
-        } else {
-            batch.delete(&note);
-        }
-        access.write(batch)?;
+        behind = behind_name(note);
     }
+    let is_done = notes.len() < STEP && outcome.is_ok();
+    frontier.advance(if is_done { &end } else { &behind });
+    swept.is_unfinished |= !is_done;
+    outcome
+}
+
+/// Removes the key of a note whose time has passed.
+fn expire(access: &Access<'_>, note: &[u8], swept: &mut Swept) -> Result<(), Fault> {
+    let (at, key) = keys::split_expiry(note).ok_or_else(|| Fault::error("damaged: a time"))?;
+    let _lock = access.lock(key);
+    let mut batch = Batch::that_makes_room();
+    // The key may have been given another time, or none: then only the note is old.
+    let entry = access.find_any(key)?.filter(|entry| entry.expiry() == Some(at));
+    match &entry {
+        Some(entry) => Access::remove(&mut batch, key, entry),
+        None => batch.delete(note),
+    }
+    access.write(batch)?;
+    swept.expired += u64::from(entry.is_some());
     Ok(())
 }
 
-/// False if there is more to do.
-fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bool, Fault> {
-    let (from, to) = keys::all(Space::Dropped);
-    for pair in access.names_between(&from, &to) {
-        let (note, _) = pair?;
-        let id = keys::split_dropped(&note).ok_or_else(|| Fault::error("damaged: a note"))?;
-        if !sweep_parts(access, id, most, swept)? {
-            return Ok(false);
-        }
-        let mut batch = Batch::default();
-        batch.delete(&note);
-        access.write(batch)?;
-    }
-    Ok(true)
+/// The first names of a stretch of the store; all of it, if they are less than [`STEP`].
+fn some_names(access: &Access<'_>, from: &[u8], to: &[u8]) -> Result<Vec<Box<[u8]>>, Fault> {
+    let names = access.names_between(from, to).take(STEP);
+    names.map(|name| Ok(name?.0)).collect()
 }
 
-fn sweep_parts(
-    access: &Access<'_>,
-    id: CollectionId,
-    most: u64,
-    swept: &mut Swept,
-) -> Result<bool, Fault> {
-    for space in [Space::Field, Space::Member, Space::Score] {
-        let (from, to) = keys::parts(space, id);
-        let mut batch = Batch::default();
-        for pair in access.names_between(&from, &to) {
-            batch.delete(&pair?.0);
-            swept.parts += 1;
-            if swept.parts >= most {
-                access.write(batch)?;
-                return Ok(false);
-            }
-            if batch.len() == PARTS {
-                access.write(std::mem::take(&mut batch))?;
-            }
-        }
-        access.write(batch)?;
-    }
-    Ok(true)
+/// Where the names behind one begin.
+fn behind_name(name: &[u8]) -> Vec<u8> {
+    [name, b"\0"].concat()
 }

@@ -1,1 +1,211 @@
 //! Data on a real store.
+
+use std::ops::Bound;
+use std::path::PathBuf;
+
+use levelhead::{Durability, Store};
+
+use super::database::{Access, Database};
+use super::records::Kind;
+use super::sorted_sets::AddOptions;
+use super::sweep::{Sweeper, Swept};
+use crate::clock::{Clock, Hand};
+
+/// Keys or members: many times what a step sweeps.
+const MANY: u64 = 12_000;
+
+/// A store in a directory of its own, which goes with it.
+struct Stand {
+    directory: PathBuf,
+    store: Option<Store>,
+    hand: Hand,
+    clock: Clock,
+}
+
+impl Stand {
+    fn new(name: &str) -> Self {
+        let directory = format!("levelhead-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(directory);
+        let _ = std::fs::remove_dir_all(&directory);
+        let (clock, hand) = Clock::by_hand(1_000_000);
+        let mut stand = Self { directory, store: None, hand, clock };
+        stand.open();
+        stand
+    }
+
+    fn open(&mut self) {
+        self.store = None;
+        let options = levelhead::Options {
+            capacity_bytes: 512 << 20,
+            memory_bytes: 32 << 20,
+            // Nothing is compacted meanwhile: deletions stay.
+            memtable_bytes: 16 << 20,
+            ..levelhead::Options::default()
+        };
+        self.store = Some(Store::open(&self.directory, &options).expect("it is ours"));
+    }
+
+    fn store(&self) -> Store {
+        self.store.clone().expect("it is open")
+    }
+
+    fn database(&self) -> Database {
+        let opened = Database::open(self.store(), self.clock.clone(), Durability::None);
+        opened.expect("it is ours").0
+    }
+
+    /// Deletions that ranges have stepped over since the store was opened.
+    fn stepped_over(&self) -> u64 {
+        self.store().inside().stats.iterators.skipped
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        self.store = None;
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A sorted set of many members.
+fn add_members(access: &Access<'_>, key: &[u8]) {
+    let names: Vec<String> = (0..MANY).map(|number| format!("m{number:07}")).collect();
+    for names in names.chunks(1_000) {
+        let pairs: Vec<_> = names.iter().map(|name| (1.0, name.as_bytes())).collect();
+        access.add(key, &pairs, AddOptions::default()).expect("there is room");
+    }
+}
+
+/// Sweeps up to so many steps; what was swept, and whether that was all.
+fn sweep(sweeper: &mut Sweeper, database: &Database, most: u64) -> (Swept, bool) {
+    let mut all = Swept::default();
+    for _ in 0..most {
+        let (swept, outcome) = sweeper.step(database);
+        outcome.expect("the store is whole");
+        all.expired += swept.expired;
+        all.parts += swept.parts;
+        if !swept.is_unfinished {
+            return (all, true);
+        }
+    }
+    (all, false)
+}
+
+fn names(access: &Access<'_>) -> usize {
+    let names = access.names((Bound::Unbounded, Bound::Unbounded)).expect("it is whole");
+    names.inspect(|name| assert!(name.is_ok(), "it is whole")).count()
+}
+
+/// Each step goes on behind the one before: the work is as much as there are parts, not their square. After a restart it goes on with what is there.
+#[test]
+fn a_dropped_collection_is_swept_in_one_pass() {
+    let mut stand = Stand::new("dropped");
+    let database = stand.database();
+    let access = database.access();
+    add_members(&access, b"z");
+    add_members(&access, b"y");
+    assert_eq!(access.delete(&[b"z"]).expect("it is there"), 1);
+    let mut sweeper = Sweeper::default();
+    let (some, is_all) = sweep(&mut sweeper, &database, 30);
+    assert!(!is_all && some.parts > 0 && some.parts < 2 * MANY);
+    let (rest, is_all) = sweep(&mut sweeper, &database, MANY);
+    assert!(is_all && some.parts + rest.parts == 2 * MANY);
+    assert!(stand.stepped_over() < MANY / 10, "{} in one pass", stand.stepped_over());
+    // What comes later is found, though what is behind it in order was swept before.
+    assert_eq!(access.delete(&[b"y"]).expect("it is there"), 1);
+    let (some, is_all) = sweep(&mut sweeper, &database, 30);
+    assert!(!is_all && some.parts > 0);
+    drop(database);
+    stand.open();
+    let before = stand.stepped_over();
+    let database = stand.database();
+    let (rest, is_all) = sweep(&mut Sweeper::default(), &database, MANY);
+    assert!(is_all && some.parts + rest.parts == 2 * MANY);
+    let stepped_over = stand.stepped_over() - before;
+    assert!(stepped_over < 5 * MANY, "{stepped_over} after a restart");
+}
+
+#[test]
+fn what_expires_together_is_swept_in_one_pass() {
+    let stand = Stand::new("expired");
+    let database = stand.database();
+    let access = database.access();
+    for number in 0..MANY {
+        let mut batch = super::batch::Batch::default();
+        let (key, at) = (format!("k{number:07}"), access.now + 1_000);
+        access.put_string(&mut batch, key.as_bytes(), b"v", Some(at)).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    stand.hand.advance_ms(2_000);
+    let mut sweeper = Sweeper::default();
+    let (some, is_all) = sweep(&mut sweeper, &database, 20);
+    assert!(!is_all && some.expired > 0);
+    let (rest, is_all) = sweep(&mut sweeper, &database, MANY);
+    assert!(is_all && some.expired + rest.expired == MANY);
+    // Nor does who looks again, when all are gone, or asks for keys.
+    for _ in 0..20 {
+        assert_eq!(sweep(&mut sweeper, &database, 1), (Swept::default(), true));
+    }
+    assert!(stand.stepped_over() < MANY / 10, "{} in one pass", stand.stepped_over());
+    assert_eq!(names(&database.access()), 0);
+    assert!(stand.stepped_over() < 2 * MANY, "{} for names", stand.stepped_over());
+}
+
+/// A time that is before what was swept already, as the clock was set back.
+#[test]
+fn what_is_to_expire_earlier_than_what_was_swept_does() {
+    let stand = Stand::new("earlier");
+    let database = stand.database();
+    let mut sweeper = Sweeper::default();
+    assert_eq!(sweep(&mut sweeper, &database, 1), (Swept::default(), true));
+    stand.hand.set_ms(500_000);
+    let access = database.access();
+    let mut batch = super::batch::Batch::default();
+    access.put_string(&mut batch, b"k", b"v", Some(600_000)).expect("it is short");
+    access.write(batch).expect("there is room");
+    assert_eq!(access.set_fields(b"h", &[(b"f", b"v")]).expect("there is room"), 1);
+    assert!(access.expire(b"h", |_| Some(Some(600_001))).expect("it is there"));
+    assert_eq!(sweep(&mut sweeper, &database, 1), (Swept::default(), true));
+    stand.hand.set_ms(600_001);
+    assert_eq!(names(&database.access()), 0, "they are gone for readers at once");
+    let (swept, is_all) = sweep(&mut sweeper, &database, 3);
+    assert_eq!((swept.expired, swept.parts, is_all), (2, 1, true));
+    assert_eq!(database.access().length(b"h", Kind::Hash), Ok(0));
+    assert_eq!(database.count(), 0);
+}
+
+/// Keys that have expired are not drawn, nor those that a transaction has removed; few beside much else are found all the same.
+#[test]
+fn random_names_are_those_of_keys_that_are_there() {
+    let stand = Stand::new("random");
+    let database = stand.database();
+    let access = database.access();
+    let drawn_of = |access: &Access<'_>| {
+        let seeds = std::cell::Cell::new(0);
+        let random = || runtime::mix64(seeds.replace(seeds.get() + 1));
+        let draw = |_| access.random_name(&random).expect("it is whole");
+        (0..100).filter_map(draw).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(drawn_of(&access).is_empty());
+    add_members(&access, b"z");
+    for (key, at) in [("a", None), ("b", Some(access.now + 10)), ("c", None)] {
+        let mut batch = super::batch::Batch::default();
+        access.put_string(&mut batch, key.as_bytes(), b"v", at).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    assert_eq!(drawn_of(&access), [b"a", b"b", b"c", b"z"].map(|key| key.to_vec()).into());
+    stand.hand.advance_ms(10);
+    let access = database.access();
+    assert_eq!(drawn_of(&access), [b"a", b"c", b"z"].map(|key| key.to_vec()).into());
+    let transaction = database.transaction();
+    assert_eq!(transaction.delete(&[b"a", b"z"]).expect("they are there"), 2);
+    assert_eq!(drawn_of(&transaction), [b"c".to_vec()].into());
+    for number in 0..1_000 {
+        let mut batch = super::batch::Batch::default();
+        let key = format!("a common prefix:{number}");
+        access.put_string(&mut batch, key.as_bytes(), b"v", None).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    // Too few draws for all: but not the same one or two again and again.
+    assert!(drawn_of(&access).len() > 60);
+}

@@ -35,7 +35,7 @@ pub(crate) fn tcp(server: &Server) -> SocketAddr {
     server.addresses().tcp.expect("it listens there")
 }
 
-/// A connection that waits for each reply, ten seconds at most.
+/// A connection that waits for each reply, a minute at most.
 pub(crate) struct Client {
     pub stream: TcpStream,
     read: Vec<u8>,
@@ -44,7 +44,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes that");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket takes that");
         stream.set_nodelay(true).expect("a socket takes that");
         Self { stream, read: Vec::new() }
     }

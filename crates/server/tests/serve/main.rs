@@ -6,6 +6,7 @@ mod beyond;
 mod client;
 mod clocks;
 mod crowds;
+mod far;
 mod full;
 mod pages;
 mod pipelines;

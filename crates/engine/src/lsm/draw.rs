@@ -1,0 +1,160 @@
+//! Keys drawn at random, about equally likely.
+//!
+//! A draw takes an entry of a memtable or of a level, each as likely as any other, and counts if that is what its key holds now: of all
+//! entries of a key one is. Others (older ones, deletions, those out of bounds) are draws in vain. In a level the segment is drawn
+//! first: as segments are about equally full, their entries are about equally likely.
+//!
+//! Cost of a draw: a memtable's keys are stepped over, half of them in the mean, or a page is read where the level is not in memory, and then as a Get
+//! that reads no value.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use pages::effort::Effort;
+use pages::error::EngineError;
+use pages::format::object::Sequence;
+use pages::medium::Medium;
+use pages::memtable::{SharedKey, SharedMemtable};
+use pages::operations::Reads;
+use runtime::{IoClass, Nanos, PageImage, Rng};
+
+use crate::format::entry::Mapping;
+use crate::format::meta_segment::MetaSegment;
+use crate::lsm::level::Level;
+use crate::lsm::location::{IndexPage, Location};
+use crate::lsm::reads::Located;
+use crate::lsm::{Engine, Inner};
+
+/// Keys of a memtable that are stepped over at a time: some tens of microseconds.
+const STRETCH: usize = 1_024;
+
+/// The part of a level's list that may have keys within bounds, and entries in it, about.
+struct Part {
+    segments: Range<usize>,
+    entries: u64,
+}
+
+impl Part {
+    fn of(level: &Level, from: &[u8], to: Option<&[u8]>) -> Self {
+        let start = level.covering(from, None, &mut Effort::default()).unwrap_or(0);
+        let end = to.map_or(level.len(), |to| level.first_at_or_after(to)).max(start);
+        let all = level.len().max(1) as u64;
+        let entries = level.totals().entries * (end - start) as u64 / all;
+        // Of few, too, there is a chance.
+        Self { segments: start..end, entries: entries.max((end - start) as u64) }
+    }
+}
+
+impl<M: Medium> Engine<M> {
+    /// A key drawn from those that have a value, from `from` on and before `to`; nothing if the draw was in vain.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`].
+    pub async fn draw(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rng: &mut Rng,
+    ) -> Result<Option<Box<[u8]>>, EngineError> {
+        self.inner.draw(from, to, rng).await
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    async fn draw(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        rng: &mut Rng,
+    ) -> Result<Option<Box<[u8]>>, EngineError> {
+        let _guard = self.store.epochs.enter();
+        let is_within = |key: &[u8]| key >= from && to.is_none_or(|to| key < to);
+        let memtables: Vec<_> = self.front.memtables.borrow().newest_first().cloned().collect();
+        let lens: Vec<u64> = memtables.iter().map(|one| one.borrow().len() as u64).collect();
+        let version = Rc::clone(&self.version.borrow());
+        let parts = version.levels().iter().map(|level| Part::of(level, from, to));
+        let parts: Vec<Part> = parts.collect();
+        let of_levels = parts.iter().map(|part| part.entries);
+        let all: u64 = lens.iter().copied().chain(of_levels).sum();
+        if all == 0 {
+            return Ok(None);
+        }
+        let mut drawn = rng.below(all);
+        for (place, memtable) in memtables.iter().enumerate() {
+            if drawn < lens[place] {
+                let is_newest = |key: &[u8]| {
+                    let mut newer = memtables[..place].iter();
+                    newer.all(|newer| newer.borrow().at(key, Sequence::MAX).is_none())
+                };
+                let key = self.nth(memtable, drawn as usize).await;
+                let key = key.filter(|key| is_within(key) && is_newest(key));
+                return Ok(key.map(|key| key[..].into()));
+            }
+            drawn -= lens[place];
+        }
+        for (level, part) in version.levels().iter().zip(parts) {
+            if drawn >= part.entries {
+                drawn -= part.entries;
+                continue;
+            }
+            let count = (part.segments.end - part.segments.start) as u64;
+            let at = part.segments.start + rng.below(count) as usize;
+            let Some(page) = self.drawn_page(level, at, rng).await? else { return Ok(None) };
+            let segment = MetaSegment::new(page.bytes(), self.store.format);
+            let segment = segment.expect("checked when it was read");
+            let entry = rng.below(segment.len() as u64) as usize;
+            let (key, mapping) = (segment.key(entry), segment.mapping(entry));
+            let counts = is_within(key) && self.is_newest(key, &mapping).await?;
+            return Ok(counts.then(|| key.into()));
+        }
+        unreachable!("what was drawn is of one of them")
+    }
+
+    /// The key at a rank of a memtable, if it has a value. Others have the store in between: what they write moves ranks a little.
+    async fn nth(&self, memtable: &SharedMemtable, rank: usize) -> Option<SharedKey> {
+        let (mut left, mut after) = (rank, None::<SharedKey>);
+        loop {
+            {
+                let memtable = memtable.borrow();
+                let (key, entry) = memtable.behind(after.as_deref(), left.min(STRETCH))?;
+                if left <= STRETCH {
+                    return entry.is_some().then(|| key.clone());
+                }
+                after = Some(key.clone());
+            }
+            left -= STRETCH + 1;
+            self.store.handle.give_way().await;
+        }
+    }
+
+    /// A segment of what a level's list has at a place.
+    async fn drawn_page(
+        &self,
+        level: &Level,
+        at: usize,
+        rng: &mut Rng,
+    ) -> Result<Option<PageImage>, EngineError> {
+        let page = match &level.segment(at).location {
+            Location::Pinned(image) | Location::Cached(_, image) => return Ok(Some(image.clone())),
+            Location::Stored(page) => *page,
+            Location::Group(group) => group.page(rng.below(u64::from(group.segments)) as u16),
+            Location::Columns(_) => {
+                let segments = self.load(level, at..at + 1).await?;
+                let drawn = rng.below(segments.len().max(1) as u64) as usize;
+                return Ok(segments.into_iter().nth(drawn));
+            }
+        };
+        self.read_index(IndexPage::segment(page), IoClass::ClientRead).await.map(Some)
+    }
+
+    /// Whether what a level says of a key is what it holds.
+    async fn is_newest(&self, key: &[u8], mapping: &Mapping) -> Result<bool, EngineError> {
+        let located = self.locate(key, Nanos::ZERO, &mut Reads::default()).await?;
+        Ok(match (mapping, located) {
+            (Mapping::At(drawn), Located::At(newest)) => *drawn == newest,
+            // Of one that was written twice alike either may be it.
+            (Mapping::Value(drawn), Located::Known(Some(newest))) => *drawn == newest,
+            _ => false,
+        })
+    }
+}

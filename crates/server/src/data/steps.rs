@@ -1,0 +1,70 @@
+//! How far a command walks on the thread that serves other connections as well.
+//!
+//! Nobody knows how long a walk is before it ends. So a command that goes too far stops, having changed nothing, and is run once more from its
+//! beginning, where it may go as far as it likes. What it walked in vain is bounded.
+
+use std::cell::Cell;
+
+use crate::fault::Fault;
+
+/// Keys, fields or members that a command comes to, or arguments, before others are to go on beside it: less than a millisecond, where no value is read.
+const NEAR: usize = 1_024;
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps {
+    /// Those that are left; any number, if there is none.
+    left: Cell<Option<usize>>,
+    is_cut_short: Cell<bool>,
+}
+
+impl Steps {
+    /// A command begins, which may go far or not.
+    pub(crate) fn begin(&self, may_go_far: bool) {
+        self.left.set((!may_go_far).then_some(NEAR));
+        self.is_cut_short.set(false);
+    }
+
+    /// It is about to go so many steps. An error if those are too many; it must not have changed anything then.
+    pub(crate) fn take(&self, steps: usize) -> Result<(), Fault> {
+        let Some(left) = self.left.get() else { return Ok(()) };
+        if let Some(left) = left.checked_sub(steps) {
+            self.left.set(Some(left));
+            return Ok(());
+        }
+        self.is_cut_short.set(true);
+        Err(Fault::error("the command is run again"))
+    }
+
+    /// It is about to go nobody knows how far.
+    pub(crate) fn take_all(&self) -> Result<(), Fault> {
+        self.take(usize::MAX)
+    }
+
+    /// Whether it has to be run again: what it has said counts for nothing.
+    pub(crate) fn are_cut_short(&self) -> bool {
+        self.is_cut_short.get()
+    }
+
+    /// What those of a part of it have come to counts for all of it.
+    pub(crate) fn set(&self, part: &Self) {
+        self.left.set(part.left.get());
+        self.is_cut_short.set(part.is_cut_short.get());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_steps_are_free_and_many_are_cut_short() {
+        let steps = Steps::default();
+        assert!(steps.take_all().is_ok());
+        steps.begin(false);
+        assert!((0..NEAR).all(|_| steps.take(1).is_ok()) && !steps.are_cut_short());
+        assert!(steps.take(1).is_err() && steps.are_cut_short());
+        steps.begin(true);
+        assert!(steps.take(2 * NEAR).is_ok() && !steps.are_cut_short());
+    }
+}

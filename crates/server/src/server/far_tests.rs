@@ -1,0 +1,116 @@
+//! What a server does while a command walks far. One thread serves all connections.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+
+use super::*;
+
+/// Keys, by far more than a command may come to near others.
+const KEYS: usize = 3_000;
+
+struct Stand {
+    server: Option<Server>,
+    directory: PathBuf,
+}
+
+impl Stand {
+    fn new(name: &str) -> Self {
+        let directory = format!("levelhead-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(directory);
+        let _ = std::fs::remove_dir_all(&directory);
+        let store_options = levelhead::Options {
+            capacity_bytes: 512 << 20,
+            memtable_bytes: 1 << 20,
+            ..levelhead::Options::default()
+        };
+        let store = Store::open(&directory, &store_options).expect("a directory of our own");
+        let listen = Some(([127, 0, 0, 1], 0).into());
+        let options = Options { listen, workers: 1, ..Options::default() };
+        let server = Server::start(store, options, Clock::system()).expect("a new store");
+        Self { server: Some(server), directory }
+    }
+
+    fn state(&self) -> &State {
+        &self.server.as_ref().expect("it runs").state
+    }
+
+    fn connect(&self) -> TcpStream {
+        let addresses = self.server.as_ref().expect("it runs").addresses();
+        let stream = TcpStream::connect(addresses.tcp.expect("it listens")).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket takes that");
+        stream
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        self.server = None;
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn receive(stream: &mut TcpStream, expected: &str) {
+    let mut bytes = vec![0; expected.len()];
+    stream.read_exact(&mut bytes).expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&bytes), expected);
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().concat()
+}
+
+fn is_silent(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket takes that");
+    let early = stream.read(&mut [0]);
+    stream.set_nonblocking(false).expect("a socket takes that");
+    early.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// A walk gives back its thread and its turn in the store, and gets both again far from others; its reply is that of one instant.
+#[test]
+fn others_are_answered_before_a_long_walk_has_its_turn() {
+    let stand = Stand::new("far-turns");
+    let key = |number| format!("key:{number:05}");
+    let access = stand.state().database.access();
+    for number in 0..KEYS {
+        let mut batch = crate::data::batch::Batch::default();
+        access.put_string(&mut batch, key(number).as_bytes(), b"v", None).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    let turns = stand.state().far.try_acquire_many(FAR as u32).expect("nobody walks");
+    let (mut walker, mut other) = (stand.connect(), stand.connect());
+    walker.write_all(b"PING\r\nKEYS *\r\nPING\r\n").expect("it reads");
+    receive(&mut walker, "+PONG\r\n");
+    other.write_all(b"SET key:00007 w\r\nGET key:00007\r\n").expect("it reads");
+    receive(&mut other, "+OK\r\n$1\r\nw\r\n");
+    assert!(is_silent(&mut walker), "it waits for its turn");
+    drop(turns);
+    let keys = joined((0..KEYS).map(|number| format!("$9\r\n{}\r\n", key(number))));
+    receive(&mut walker, &format!("*{KEYS}\r\n{keys}+PONG\r\n"));
+}
+
+/// What runs far keeps nobody waiting, whatever it waits for itself. It counts as one attempt for what it watches.
+#[test]
+fn others_are_answered_while_a_long_command_runs() {
+    let stand = Stand::new("far-runs");
+    let (mut long, mut other) = (stand.connect(), stand.connect());
+    other.write_all(b"HSET h f 1\r\n").expect("it reads");
+    receive(&mut other, ":1\r\n");
+    long.write_all(b"WATCH h\r\nMULTI\r\n").expect("it reads");
+    receive(&mut long, "+OK\r\n+OK\r\n");
+    let commands = "HINCRBY h f 1\r\n".repeat(400);
+    long.write_all(commands.as_bytes()).expect("it reads");
+    receive(&mut long, &"+QUEUED\r\n".repeat(400));
+    let lock = stand.state().database.locks.hold(&[b"h"], &[]);
+    long.write_all(b"HINCRBY h f 1\r\nEXEC\r\n").expect("it reads");
+    receive(&mut long, "+QUEUED\r\n");
+    for _ in 0..100 {
+        other.write_all(b"SET a b\r\nGET a\r\n").expect("it reads");
+        receive(&mut other, "+OK\r\n$1\r\nb\r\n");
+    }
+    assert!(is_silent(&mut long), "its key is locked");
+    drop(lock);
+    let sums = joined((2..403).map(|sum| format!(":{sum}\r\n")));
+    receive(&mut long, &format!("*401\r\n{sums}"));
+}
