@@ -9,6 +9,7 @@ use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{FileRead, Handle, IoClass};
 
+use crate::locks::Locks;
 use crate::open::{self, FileError, FileOptions};
 use crate::plm::Plm;
 use crate::set::Set;
@@ -81,6 +82,11 @@ impl FileDevice {
     /// The latest of what went wrong, which stays there to be asked for.
     pub fn last_trouble(&self) -> Option<Trouble> {
         self.inner.troubles.last()
+    }
+
+    /// The locks on its files.
+    pub fn locks(&self) -> Locks {
+        Locks::of(self.inner.sets.iter().filter_map(|set| set.file.as_ref()))
     }
 
     /// Sets whose files are not there.

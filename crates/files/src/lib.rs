@@ -5,6 +5,7 @@
 //!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
 //!   holes ....... where a sparse file has data                                 (holes.rs)
+//!   Locks ....... by which others are kept from the files                      (locks.rs)
 //!   Rooms ....... which parts of a file have room of their own                 (room.rs)
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
@@ -22,6 +23,7 @@
 
 mod device;
 mod holes;
+mod locks;
 mod open;
 mod passthrough;
 mod plm;
@@ -32,6 +34,7 @@ mod windows;
 
 pub use device::FileDevice;
 pub use holes::data_in;
+pub use locks::Locks;
 pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
 pub use passthrough::Passthrough;
 pub use plm::{Admin, Plm, PlmError};

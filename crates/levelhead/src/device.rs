@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
-use files::{FileDevice, Trouble};
+use files::{FileDevice, Locks, Trouble};
 use runtime::{FileRead, Handle, IoClass};
 use ssd::{Precondition, Ssd, SsdProfile};
 
@@ -77,6 +77,11 @@ impl Device {
     pub(crate) fn read_only(self) -> Self {
         let kept = Some(Kept::new(self.files.lost()));
         Self { kept, ..self }
+    }
+
+    /// The locks on the files.
+    pub(crate) fn locks(&self) -> Locks {
+        self.files.locks()
     }
 
     /// What the files have had to complain of since this was last asked.

@@ -54,6 +54,8 @@
 
 mod any_engine;
 mod batch;
+#[cfg(test)]
+mod broken_tests;
 mod care;
 mod device;
 mod directory;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use engine::Engine;
-use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
+use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf};
 use pages::{LogSync, MediumError, OpenError};
 use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
@@ -354,12 +354,15 @@ pub(crate) struct Outside {
     pub reads_values: bool,
     /// Whether it takes no writes.
     pub is_read_only: bool,
+    /// Others are kept from its files by these.
+    pub locks: Locks,
 }
 
 impl Outside {
     pub(crate) fn of(root: &Root) -> Self {
         let reads_values = matches!(root.engine, AnyEngine::Plain(_));
         let (default_sync, is_read_only) = (root.default_sync, root.is_read_only);
-        Self { place: root.place.clone(), default_sync, reads_values, is_read_only }
+        let (place, locks) = (root.place.clone(), root.device.locks());
+        Self { place, default_sync, reads_values, is_read_only, locks }
     }
 }

@@ -1,6 +1,7 @@
 //! What callers hold.
 
 use std::ops::RangeBounds;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -34,7 +35,8 @@ pub struct Store {
 }
 
 struct Inner {
-    shared: Arc<Shared<Result<Root, Error>>>,
+    /// Nothing once it has ended.
+    shared: Option<Arc<Shared<Result<Root, Error>>>>,
     driver: Option<JoinHandle<()>>,
     outside: Outside,
     /// Of the process that opened it.
@@ -120,7 +122,8 @@ impl Store {
         let shared = Arc::new(shared);
         let driver = drive(&shared)?;
         let mark = ForkMark::new();
-        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside, mark }) })
+        let inner = Inner { shared: Some(shared), driver: Some(driver), outside, mark };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
@@ -401,13 +404,13 @@ impl Store {
     }
 
     /// Looks at what is in the store's memory.
-    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
         self.inner.look(at)
     }
 
     /// Whether something panicked within, or this is a copy of the process: whoever lets go of what it has there has nothing to do then.
     pub(crate) fn is_broken(&self) -> bool {
-        self.inner.shared.is_broken() || self.inner.is_copied()
+        self.inner.shared().is_broken() || self.inner.is_copied()
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -436,14 +439,32 @@ impl Inner {
         self.mark.is_lost()
     }
 
-    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
-        self.assert_own();
-        self.shared.call(|root| make(opened(root)))
+    fn shared(&self) -> &Shared<Result<Root, Error>> {
+        self.shared.as_ref().expect("it ends with the last handle")
     }
 
-    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
         self.assert_own();
-        self.shared.look(|root| at(opened(root)))
+        self.shared().call(|root| make(opened(root)))
+    }
+
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
+        self.assert_own();
+        self.shared().look(|root| at(opened(root)))
+    }
+
+    /// The last handle goes. A caller that panics, and takes it along, says nothing of the store.
+    fn make_whole(&self) {
+        if self.shared().is_broken() {
+            return;
+        }
+        // Who wants to know whether it worked calls `close`.
+        let _ = self.call(|root| {
+            let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
+            async move { engine.close(unused.as_flattened()).await }
+        });
+        // Drives whose windows nobody keeps any more go on without.
+        self.call(Root::leave_windows);
     }
 
     fn assert_own(&self) {
@@ -465,21 +486,17 @@ impl Drop for Inner {
             std::mem::forget(self.driver.take());
             return;
         }
-        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. A caller that panics, and takes the last
-        // handle with it, says nothing of the store.
-        if !self.shared.is_broken() {
-            // Who wants to know whether it worked calls `close`.
-            let _ = self.call(|root| {
-                let (engine, unused) =
-                    (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
-                async move { engine.close(unused.as_flattened()).await }
-            });
-            // Drives whose windows nobody keeps any more go on without.
-            self.call(Root::leave_windows);
-        }
-        self.shared.stop();
+        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. So if something
+        // does now.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| self.make_whole()));
+        self.shared().stop();
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();
+        }
+        if self.shared().is_broken() {
+            // With it all I/O. Calls that were under way are left where they are, and hold on to the files.
+            self.shared = None;
+            self.outside.locks.give_up();
         }
     }
 }
