@@ -48,6 +48,8 @@ pub(super) struct Jobs {
     /// A lockdown is to come, and what is in the buffer needs room.
     pub(super) wants_room: Cell<bool>,
     pub(super) changed: Notify,
+    /// A job has ended, or what there is to do has changed: reads that are held back wait for that.
+    pub(super) decided: Notify,
 }
 
 impl Default for Jobs {
@@ -61,6 +63,7 @@ impl Default for Jobs {
             leaving: Semaphore::new(LEAVING),
             wants_room: Cell::new(false),
             changed: Notify::default(),
+            decided: Notify::default(),
         }
     }
 }
@@ -152,7 +155,13 @@ fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// What to do next: data in danger, space for those who wait for it, data that will be in danger,
+/// Whether somebody waits for space, or a lockdown for room that can be made. Data in danger are not read then, and move behind
+/// that: where reads bring them there faster than they can move, there would be no space for anybody, ever.
+pub(super) fn is_waited_for(table: &Table, kept: u32, room: Room) -> bool {
+    table.free() <= kept || matches!(room, Room::MayCome | Room::Lacking)
+}
+
+/// What to do next: data in danger, unless they are not read; space for those who wait for it, data that are or will be in danger,
 /// space, wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let as_it_is = Decision {
@@ -170,8 +179,8 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     };
     let of_mapping = || emptiest(true, Reason::Mapping);
     let victim = || emptiest(false, Reason::Space).or_else(of_mapping);
-    // Collecting for those who wait may go on for long, and needs one free superblock.
-    if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE) {
+    let is_waited_for = is_waited_for(table, facts.kept, facts.room);
+    if let Some(block) = facts.in_danger.filter(|_| !is_waited_for) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
     }
     if table.mapping_that_stay() > facts.mapping_superblocks
@@ -179,15 +188,12 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     {
         return Decision { job: Some(job), ..as_it_is };
     }
-    let lacks_room = matches!(facts.room, Room::MayCome | Room::Lacking);
-    if (table.free() <= facts.kept || lacks_room)
-        && let Some(job) = victim()
-    {
+    if is_waited_for && let Some(job) = victim() {
         return Decision { job: Some(job), ..as_it_is };
     }
     // If it cannot be made, and nothing is on its way that could change that, so be it.
     let wants_room = facts.room == Room::MayCome;
-    if let Some(block) = facts.read_often {
+    if let Some(block) = facts.in_danger.or(facts.read_often) {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
     let to_be_free = free_soon(table);
@@ -299,15 +305,22 @@ mod tests {
     }
 
     #[test]
-    fn data_in_danger_go_first_and_what_may_wait_behind_those_who_wait_for_space() {
+    fn data_in_danger_go_first_unless_somebody_waits_for_space() {
         let (low, full) = (table(&[9, 2, 5, 9, 9, 9, 9, 9]), table(&[9, 2, 5, 9, 9, 9, 9, 9, 9]));
         let in_danger = Facts { in_danger: DANGER, read_often: DANGER, ..facts() };
         let read_often = Facts { read_often: DANGER, ..facts() };
         let reclaim = DANGER.map(Job::Reclaim);
-        assert_eq!(decide(&low, &in_danger).job, reclaim);
-        assert_eq!(decide(&low, &read_often).job, EMPTIEST, "clients wait");
+        let at_ease = table(&[9, 2, 5, 9, 9, 9, 9]);
+        assert_eq!(decide(&at_ease, &in_danger).job, reclaim);
+        for facts in [&in_danger, &read_often] {
+            assert_eq!(decide(&low, facts).job, EMPTIEST, "clients wait");
+            let dense = Facts { most_valid: 1, ..facts.clone() };
+            assert_eq!(decide(&low, &dense).job, reclaim, "nothing would be gained");
+        }
+        let lacking = Facts { room: Room::Lacking, ..in_danger.clone() };
+        assert_eq!(decide(&table(&[9, 2, 5]), &lacking), of(EMPTIEST, true, false));
         assert_eq!(decide(&table(&[9, 2, 5, 9, 9, 9]), &read_often).job, reclaim);
-        assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "one is needed to collect another");
+        assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "clients wait");
     }
 
     #[test]
