@@ -10,7 +10,7 @@ use flash::{BlockAddress, PageAddress};
 use runtime::{IoClass, JoinHandle, Nanos};
 
 use super::Set;
-use super::jobs::{Facts, Job, Reason, Room, decide, is_space_low, is_waited_for};
+use super::jobs::{Facts, Job, Reason, Room, decide, is_space_low, lacks_room};
 use super::place::Stream;
 use super::stale::InPeriod;
 use crate::gate::{Gate, Inside};
@@ -97,13 +97,12 @@ impl Set {
         critical.max().map(|(_, block)| block)
     }
 
-    /// Whether a read is to wait, because a block of it lies where data are in danger, and somebody waits for space.
+    /// Whether a read is to wait, because a block of it lies where data are in danger, and a lockdown waits for room.
     pub(super) fn is_held_back(&self, blocks: &Range<u32>) -> bool {
         if self.jobs.reclaims.borrow().is_empty() || !self.plm.windows.borrow().runs_jobs() {
             return false;
         }
-        let table = self.table.borrow();
-        is_waited_for(&table, self.kept(&table), self.room(&table))
+        lacks_room(self.room(&self.table.borrow()))
             && blocks.clone().any(|block| self.is_in_danger(Lpn(block)))
     }
 

@@ -155,14 +155,14 @@ fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// Whether somebody waits for space, or a lockdown for room that can be made. Data in danger are not read then, and move behind
-/// that: where reads bring them there faster than they can move, there would be no space for anybody, ever.
-pub(super) fn is_waited_for(table: &Table, kept: u32, room: Room) -> bool {
-    table.free() <= kept || matches!(room, Room::MayCome | Room::Lacking)
+/// Whether a lockdown waits for room. Data in danger are not read then, and move behind that: where reads bring them there as fast as they
+/// can move, there would never be room.
+pub(super) fn lacks_room(room: Room) -> bool {
+    matches!(room, Room::MayCome | Room::Lacking)
 }
 
-/// What to do next: data in danger, unless they are not read; space for those who wait for it, data that are or will be in danger,
-/// space, wear.
+/// What to do next: data in danger, unless a lockdown waits for room; space for those who wait for it, data that are or will be in
+/// danger, space, wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let as_it_is = Decision {
         job: None,
@@ -179,8 +179,9 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     };
     let of_mapping = || emptiest(true, Reason::Mapping);
     let victim = || emptiest(false, Reason::Space).or_else(of_mapping);
-    let is_waited_for = is_waited_for(table, facts.kept, facts.room);
-    if let Some(block) = facts.in_danger.filter(|_| !is_waited_for) {
+    // Collecting for those who wait may go on for long, and needs one free superblock.
+    let lacks_room = lacks_room(facts.room);
+    if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE && !lacks_room) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
     }
     if table.mapping_that_stay() > facts.mapping_superblocks
@@ -188,7 +189,9 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     {
         return Decision { job: Some(job), ..as_it_is };
     }
-    if is_waited_for && let Some(job) = victim() {
+    if (table.free() <= facts.kept || lacks_room)
+        && let Some(job) = victim()
+    {
         return Decision { job: Some(job), ..as_it_is };
     }
     // If it cannot be made, and nothing is on its way that could change that, so be it.
@@ -305,22 +308,19 @@ mod tests {
     }
 
     #[test]
-    fn data_in_danger_go_first_unless_somebody_waits_for_space() {
+    fn data_in_danger_go_first_and_what_may_wait_behind_those_who_wait_for_space() {
         let (low, full) = (table(&[9, 2, 5, 9, 9, 9, 9, 9]), table(&[9, 2, 5, 9, 9, 9, 9, 9, 9]));
         let in_danger = Facts { in_danger: DANGER, read_often: DANGER, ..facts() };
         let read_often = Facts { read_often: DANGER, ..facts() };
         let reclaim = DANGER.map(Job::Reclaim);
-        let at_ease = table(&[9, 2, 5, 9, 9, 9, 9]);
-        assert_eq!(decide(&at_ease, &in_danger).job, reclaim);
-        for facts in [&in_danger, &read_often] {
-            assert_eq!(decide(&low, facts).job, EMPTIEST, "clients wait");
-            let dense = Facts { most_valid: 1, ..facts.clone() };
-            assert_eq!(decide(&low, &dense).job, reclaim, "nothing would be gained");
-        }
+        assert_eq!(decide(&low, &in_danger).job, reclaim);
+        assert_eq!(decide(&low, &read_often).job, EMPTIEST, "clients wait");
         let lacking = Facts { room: Room::Lacking, ..in_danger.clone() };
         assert_eq!(decide(&table(&[9, 2, 5]), &lacking), of(EMPTIEST, true, false));
+        let in_vain = Facts { most_valid: 1, ..lacking };
+        assert_eq!(decide(&table(&[9, 2, 5]), &in_vain), of(reclaim, false, false));
         assert_eq!(decide(&table(&[9, 2, 5, 9, 9, 9]), &read_often).job, reclaim);
-        assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "clients wait");
+        assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "one is needed to collect another");
     }
 
     #[test]
