@@ -1,7 +1,7 @@
 //! The engine, whatever it is on: its calls, each written once.
 
 use engine::sizing::LevelPlan;
-use engine::{Engine, Look};
+use engine::{Engine, Look, SnapshotInfo};
 use pages::{
     BatchOptions, BatchWrite, EngineError, EngineStats, LogSync, MemoryUse, Value, WriteOptions,
 };
@@ -119,8 +119,18 @@ impl AnyEngine {
     }
 
     /// Instants that somebody holds.
-    pub(crate) fn snapshots(&self) -> u64 {
-        on_either!(self, engine => engine.snapshots().len() as u64)
+    pub(crate) fn snapshots(&self) -> Vec<SnapshotInfo> {
+        on_either!(self, engine => engine.snapshots())
+    }
+
+    /// Bytes of an extent.
+    pub(crate) fn extent_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.extent_bytes())
+    }
+
+    /// Bytes of the extents that are free.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.free_bytes())
     }
 
     /// Memory that they take, and what reads them.

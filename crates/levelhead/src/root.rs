@@ -1,6 +1,7 @@
 //! A store within the runtime, made or opened: what its lock is around.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use crate::device::{self, Device};
 use crate::directory::{self, Identity, Making};
 use crate::drive;
 use crate::error::{Error, Place};
-use crate::options::{LEAST_CAPACITY, Options};
+use crate::options::{LEAST_CAPACITY, Options, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 
@@ -59,7 +60,10 @@ impl Root {
         options: Options,
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
-            Some(identity) => Box::pin(Self::reopen(handle, directories, options, identity)).await,
+            Some(identity) => {
+                check_settled(&directories, &options, &identity)?;
+                Box::pin(Self::reopen(handle, directories, options, identity)).await
+            }
             None if options.create_if_missing && !options.read_only => {
                 Self::create(handle, directories, options, Is::Whole).await
             }
@@ -126,7 +130,9 @@ impl Root {
         // Left by somebody who was ended while it made a store.
         for file in files.iter().filter(|file| file.exists() && !drive::is_drive(file)) {
             let removed = std::fs::remove_file(file);
-            removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
+            removed.map_err(|error| {
+                Error::system(format_args!("{}: {error}", file.display()), error.kind())
+            })?;
         }
         making.leave_drives();
         let device =
@@ -144,7 +150,7 @@ impl Root {
             )
         } else {
             let volume = Volume::create(volume_setup(&handle, media, &options, &identity));
-            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
@@ -185,7 +191,7 @@ impl Root {
         } else {
             let volume =
                 Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };

@@ -15,7 +15,6 @@ use crate::error::{Error, Place};
 use crate::options::{Durability, Io, Options, check};
 use crate::range::Range;
 use crate::root::{Is, Outside, Root};
-use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
@@ -43,36 +42,13 @@ struct Inner {
     mark: ForkMark,
 }
 
-/// Counters of a store since it was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Gets that found a value.
-    pub gets_found: u64,
-    /// Gets that found none.
-    pub gets_missing: u64,
-    /// Gets by how many reads they took: the index is the number of reads.
-    pub reads_per_get: Vec<u64>,
-    /// Puts and deletes.
-    pub writes: u64,
-    /// Bytes of keys and values that were written.
-    pub user_bytes: u64,
-    /// Memtables flushed.
-    pub flushes: u64,
-    /// Writes that had to wait for room.
-    pub stalls: u64,
-    /// Values found in memory.
-    pub value_cache_hits: u64,
-    /// Values looked for there in vain.
-    pub value_cache_misses: u64,
-    /// Bytes of memory for index and caches.
-    pub index_bytes: u64,
-    /// Bytes in memtables.
-    pub memtable_bytes: u64,
-    /// What files have had to complain of since this was last asked: file, place, and what the system said.
-    pub troubles: Vec<String>,
-    /// What windows did; nothing where there are none.
-    pub windows: Option<WindowStatistics>,
+/// What a handle was closed for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closed {
+    /// It was the last one: the store is closed, and its files may be opened by others.
+    Store,
+    /// Others keep the store open, and may write: clones, snapshots, ranges.
+    Handle,
 }
 
 impl Store {
@@ -113,7 +89,7 @@ impl Store {
         check(directories, options)?;
         let (real, options) = (real_options(options), options.clone());
         let shared = Shared::new(real, |handle| root(handle.clone(), options));
-        let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+        let shared = shared.map_err(|error| Error::no_runtime(&error))?;
         let opened = shared.call(|root| {
             let opened = root.as_ref().map(Outside::of).map_err(Clone::clone);
             async move { opened }
@@ -293,7 +269,7 @@ impl Store {
     /// `Result<(Box<[u8]>, Vec<u8>), Error>`, a key and its value.
     ///
     /// Bounds are slices: `..`, `&b"a"[..]..&b"b"[..]`, or, where the first one is not to be included, a pair of [`Bound`](std::ops::Bound)s. Keys that begin with
-    /// a prefix are those from it up to the prefix with its last byte one higher.
+    /// a prefix are those of [`Self::prefix`].
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::new(self, &bounds)
     }
@@ -364,35 +340,15 @@ impl Store {
         })
     }
 
-    /// Counters.
-    pub fn statistics(&self) -> Statistics {
-        self.call(|root| {
-            let (stats, memory) = (root.engine.stats(), root.engine.memory());
-            let statistics = Statistics {
-                gets_found: stats.gets_found,
-                gets_missing: stats.gets_missing,
-                reads_per_get: stats.reads_per_get.counts().to_vec(),
-                writes: stats.writes,
-                user_bytes: stats.user_bytes,
-                flushes: stats.flushes,
-                stalls: stats.stalls,
-                value_cache_hits: stats.caches.value_hits,
-                value_cache_misses: stats.caches.value_misses,
-                index_bytes: memory.index_bytes(),
-                memtable_bytes: memory.memtables,
-                troubles: root.troubles(),
-                windows: root.window_statistics(),
-            };
-            async move { statistics }
-        })
-    }
-
-    /// Makes everything durable and, if this is the last handle, closes the store: its files may be opened by others then.
+    /// Makes everything durable and, if this is the last handle, closes the store. Which of the two it did.
     ///
     /// # Errors
     /// As [`Self::sync`].
-    pub fn close(self) -> Result<(), Error> {
-        self.sync()
+    pub fn close(self) -> Result<Closed, Error> {
+        self.sync()?;
+        // Of several that are closed at a time one is the last.
+        let last = Arc::into_inner(self.inner);
+        Ok(if last.is_some() { Closed::Store } else { Closed::Handle })
     }
 
     /// Runs a future in the store's runtime, on this thread.
@@ -516,7 +472,9 @@ pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()
     let driven = Arc::clone(shared);
     let thread = thread::Builder::new().name("levelhead".to_owned());
     let spawned = thread.spawn(move || driven.drive());
-    spawned.map_err(|error| Error::System(format!("no thread for background work: {error}")))
+    spawned.map_err(|error| {
+        Error::system(format_args!("no thread for background work: {error}"), error.kind())
+    })
 }
 
 /// Tells stores that are made apart. Nothing else follows from it.
