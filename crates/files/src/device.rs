@@ -14,6 +14,7 @@ use crate::open::{self, FileError, FileOptions};
 use crate::plm::Plm;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
+use crate::waiting::Waits;
 use crate::windows;
 
 /// What is written best at a time: see `set.rs`.
@@ -82,6 +83,23 @@ impl FileDevice {
     /// The latest of what went wrong, which stays there to be asked for.
     pub fn last_trouble(&self) -> Option<Trouble> {
         self.inner.troubles.last()
+    }
+
+    /// Whether writes for which the disk has no room wait from now on until there is some, and are tried again five times a second. Else they
+    /// fail; so do those that wait when this is said.
+    pub fn wait_for_room(&self, is_on: bool) {
+        self.inner.troubles.waiting.is_on.set(is_on);
+    }
+
+    /// What waits for room.
+    pub fn waits(&self) -> Waits {
+        self.inner.troubles.waiting.waits()
+    }
+
+    /// Waits until something else waits for room than `known`.
+    pub async fn waits_changed(&self, known: Waits) {
+        let waiting = Rc::clone(&self.inner.troubles.waiting);
+        waiting.changed.wait_until(|| waiting.waits() != known).await;
     }
 
     /// The locks on its files.
@@ -156,10 +174,10 @@ impl BlockDevice for FileDevice {
         set: SetId,
         first: u64,
         blocks: Vec<Block>,
-        _: IoClass,
+        class: IoClass,
         force: Force,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
-        let write = self.set(set).map(|set| set.write(first, &blocks, force));
+        let write = self.set(set).map(|set| set.write(first, &blocks, class, force));
         async move { write?.await }
     }
 

@@ -10,6 +10,7 @@
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
 //!   windows ..... the window commands of a device: who has them, who refused   (windows.rs)
+//!   Waiting ..... writes that wait for room on the disk                        (waiting.rs)
 //!   Trouble ..... what went wrong, with the file's name and offset             (trouble.rs)
 //! ```
 //! A set is a file of fixed size, which has its room from the beginning or gets it as it is written, or a whole drive (a
@@ -30,6 +31,7 @@ mod plm;
 mod room;
 mod set;
 mod trouble;
+mod waiting;
 mod windows;
 
 pub use device::FileDevice;
@@ -39,3 +41,4 @@ pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
 pub use passthrough::Passthrough;
 pub use plm::{Admin, Plm, PlmError};
 pub use trouble::Trouble;
+pub use waiting::Waits;

@@ -3,7 +3,8 @@
 use engine::sizing::LevelPlan;
 use engine::{Engine, Look, SnapshotInfo};
 use pages::{
-    BatchOptions, BatchWrite, EngineError, EngineStats, LogSync, MemoryUse, Value, WriteOptions,
+    BatchOptions, BatchWrite, EngineError, EngineStats, Lack, LogSync, MemoryUse, Value,
+    WriteOptions,
 };
 use runtime::Nanos;
 use volume::{BlockRange, Volume};
@@ -116,6 +117,11 @@ impl AnyEngine {
 
     pub(crate) fn memory(&self) -> MemoryUse {
         on_either!(self, engine => engine.memory())
+    }
+
+    /// See [`Engine::tell_of_lack`].
+    pub(crate) fn tell_of_lack(&self, lack: Lack) {
+        on_either!(self, engine => engine.tell_of_lack(lack));
     }
 
     /// Instants that somebody holds.

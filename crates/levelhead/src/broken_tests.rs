@@ -44,7 +44,7 @@ fn try_over(directories: &[PathBuf]) {
     store.put(b"apple", b"red").expect("there is room");
     let waiting = waits(&store);
     assert!(panics(|| store.call(|_| -> Ready<()> { panic!("as the test wants") })));
-    let ended = waiting.recv_timeout(Duration::from_secs(300));
+    let ended = waiting.recv_timeout(Duration::from_mins(5));
     assert_eq!(ended, Ok(true), "nobody waits for ever");
     assert!(panics(|| store.settle()) && panics(|| drop(store.get(b"apple"))));
     drop(store);

@@ -110,6 +110,9 @@ impl Error {
             EngineError::SnapshotTooOld(Expired { age, for_want_of }) => {
                 Self::TooOld { age: Duration::from_nanos(age.0), for_want_of: *for_want_of }
             }
+            EngineError::Medium(MediumError::NoSpace) => Self::Full(format!(
+                "{error}: make room there, and the store goes on by itself; whether this is kept then is not known"
+            )),
             EngineError::Medium(MediumError::Io(code)) => {
                 Self::system(error, io::Error::from_raw_os_error(*code).kind())
             }

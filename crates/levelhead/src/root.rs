@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use engine::Engine;
-use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf};
-use pages::{LogSync, MediumError, OpenError};
+use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf, Waits};
+use pages::{Lack, LogSync, MediumError, OpenError};
 use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
 use volume::Volume;
@@ -158,7 +158,7 @@ impl Root {
             engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
-        Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
+        Ok(Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await)
     }
 
     async fn reopen(
@@ -204,10 +204,11 @@ impl Root {
         if lost.is_empty() && !options.read_only {
             directory::note_names(&directories, &identity);
         }
-        Ok(Self::of(engine, volume, device, place, lost, &options).await)
+        Ok(Self::of(&handle, engine, volume, device, place, lost, &options).await)
     }
 
     async fn of(
+        handle: &Handle,
         engine: AnyEngine,
         volume: Option<Volume<Plain>>,
         device: Device,
@@ -230,8 +231,25 @@ impl Root {
             making,
             no_windows,
         };
+        if root.volume.is_none() && !is_read_only {
+            root.wait_for_room(handle);
+        }
         root.start_windows(options).await;
         root
+    }
+
+    /// From now on what does not fit on the disk is written once there is room, and callers are told meanwhile. Of several directories one that is full
+    /// is lost, and the store goes on.
+    fn wait_for_room(&self, handle: &Handle) {
+        self.device.wait_for_room(true);
+        let (device, engine) = (self.device.clone(), self.engine.clone());
+        drop(handle.spawn("room on the disk", async move {
+            let mut waits = Waits::default();
+            loop {
+                waits = device.waits_other_than(waits).await;
+                engine.tell_of_lack(Lack { journal: waits.journal, others: waits.others });
+            }
+        }));
     }
 
     /// Bytes of each of the store's files, at most.

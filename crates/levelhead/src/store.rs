@@ -414,8 +414,9 @@ impl Inner {
         if self.shared().is_broken() {
             return;
         }
-        // Who wants to know whether it worked calls `close`.
+        // Who wants to know whether it worked calls `close`. Nobody waits for room any more.
         let _ = self.call(|root| {
+            root.device.wait_for_room(false);
             let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
             async move { engine.close(unused.as_flattened()).await }
         });

@@ -60,4 +60,4 @@ pub use stats::{
     AcceleratorWork, CacheStats, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats,
 };
 pub use store::limits::max_value_bytes;
-pub use store::Cpu;
+pub use store::{Cpu, Lack};

@@ -36,7 +36,7 @@ fn on_another_thread(run: impl FnOnce() + Send + 'static) -> mpsc::Receiver<bool
 
 /// Whether it panicked. As long as no machine takes, a thread that waits for ever is told from one that ends.
 fn panicked(thread: &mpsc::Receiver<bool>) -> bool {
-    thread.recv_timeout(Duration::from_secs(300)).expect("it does not wait for ever")
+    thread.recv_timeout(Duration::from_mins(5)).expect("it does not wait for ever")
 }
 
 /// Threads that wait for what never happens, and for what does not for long.
