@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use engine::Look;
-use pages::{EngineError, LogSync, Value};
+use pages::{EngineError, LogSync, MediumError, Value};
 use runtime::{ForkMark, Handle, IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
@@ -373,19 +373,23 @@ impl Store {
         &self.inner.outside.place
     }
 
-    /// Where it takes no more writes, the file that the last trouble was with says why.
+    /// Where it takes no more writes, or has no room on the disk, the file that the last trouble was with says why.
     pub(crate) fn error(&self, error: &EngineError) -> Error {
+        let is_of_disk = matches!(error, EngineError::Medium(MediumError::NoSpace));
         match Error::of_engine(error, &self.inner.outside.place) {
-            Error::ReadOnly(what) => {
-                let trouble = self.call(|root| {
-                    let last = root.device.last_trouble();
-                    async move { last }
-                });
-                let trouble = trouble.map_or(String::new(), |last| format!("{last}; "));
-                Error::ReadOnly(format!("{trouble}{what}"))
-            }
+            Error::ReadOnly(what) => Error::ReadOnly(self.with_trouble(&what)),
+            Error::Full(what) if is_of_disk => Error::Full(self.with_trouble(&what)),
             other => other,
         }
+    }
+
+    fn with_trouble(&self, what: &str) -> String {
+        let trouble = self.call(|root| {
+            let last = root.device.last_trouble();
+            async move { last }
+        });
+        let trouble = trouble.map_or(String::new(), |last| format!("{last}; "));
+        format!("{trouble}{what}")
     }
 }
 
