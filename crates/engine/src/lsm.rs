@@ -70,7 +70,7 @@ use pages::journal::{Durability, Flushed};
 use pages::medium::{Medium, Shape};
 use pages::operations::{BatchOptions, Lookup, Reads, WriteOptions, check_key};
 use pages::stats::EngineStats;
-use pages::store::PageStore;
+use pages::store::{Lack, PageStore};
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 
@@ -385,7 +385,7 @@ impl<M: Medium> Engine<M> {
         let inner = &*self.inner;
         let is_over =
             || inner.front.memtables.borrow().is_empty() && inner.uncommitted.borrow().is_empty();
-        while inner.store.is_healthy() && !is_over() {
+        while inner.store.is_healthy() && !inner.store.lacks_room() && !is_over() {
             inner.front.freeze_active();
             inner.store.work.notified().await;
         }
@@ -403,10 +403,16 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Waits until no memtable waits for its flush and no level is due for compaction.
+    /// Waits until no memtable waits for its flush and no level is due for compaction. Ends early where the medium lacks room.
     pub async fn settle(&self) {
         let inner = &*self.inner;
-        inner.store.work.wait_until(|| inner.is_settled()).await;
+        let is_over = || inner.is_settled() || inner.store.lacks_room();
+        inner.store.work.wait_until(is_over).await;
+    }
+
+    /// Something waits for room that the medium lacks, or does so no more. Clients are told meanwhile, in place of waiting with it.
+    pub fn tell_of_lack(&self, lack: Lack) {
+        self.inner.front.set_lack(lack);
     }
 }
 

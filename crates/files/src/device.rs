@@ -9,10 +9,12 @@ use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{FileRead, Handle, IoClass};
 
+use crate::locks::Locks;
 use crate::open::{self, FileError, FileOptions};
 use crate::plm::Plm;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
+use crate::waiting::Waits;
 use crate::windows;
 
 /// What is written best at a time: see `set.rs`.
@@ -83,6 +85,28 @@ impl FileDevice {
         self.inner.troubles.last()
     }
 
+    /// Whether writes for which the disk has no room wait from now on until there is some, and are tried again five times a second. Else they
+    /// fail; so do those that wait when this is said.
+    pub fn wait_for_room(&self, is_on: bool) {
+        self.inner.troubles.waiting.is_on.set(is_on);
+    }
+
+    /// What waits for room.
+    pub fn waits(&self) -> Waits {
+        self.inner.troubles.waiting.waits()
+    }
+
+    /// Waits until something else waits for room than `known`.
+    pub async fn waits_changed(&self, known: Waits) {
+        let waiting = Rc::clone(&self.inner.troubles.waiting);
+        waiting.changed.wait_until(|| waiting.waits() != known).await;
+    }
+
+    /// The locks on its files.
+    pub fn locks(&self) -> Locks {
+        Locks::of(self.inner.sets.iter().filter_map(|set| set.file.as_ref()))
+    }
+
     /// Sets whose files are not there.
     pub fn lost(&self) -> Vec<SetId> {
         self.inner.sets.iter().filter(|set| set.file.is_none()).map(|set| set.id).collect()
@@ -150,10 +174,10 @@ impl BlockDevice for FileDevice {
         set: SetId,
         first: u64,
         blocks: Vec<Block>,
-        _: IoClass,
+        class: IoClass,
         force: Force,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
-        let write = self.set(set).map(|set| set.write(first, &blocks, force));
+        let write = self.set(set).map(|set| set.write(first, &blocks, class, force));
         async move { write?.await }
     }
 

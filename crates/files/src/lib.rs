@@ -5,10 +5,12 @@
 //!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
 //!   holes ....... where a sparse file has data                                 (holes.rs)
+//!   Locks ....... by which others are kept from the files                      (locks.rs)
 //!   Rooms ....... which parts of a file have room of their own                 (room.rs)
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
 //!   windows ..... the window commands of a device: who has them, who refused   (windows.rs)
+//!   Waiting ..... writes that wait for room on the disk                        (waiting.rs)
 //!   Trouble ..... what went wrong, with the file's name and offset             (trouble.rs)
 //! ```
 //! A set is a file of fixed size, which has its room from the beginning or gets it as it is written, or a whole drive (a
@@ -22,17 +24,21 @@
 
 mod device;
 mod holes;
+mod locks;
 mod open;
 mod passthrough;
 mod plm;
 mod room;
 mod set;
 mod trouble;
+mod waiting;
 mod windows;
 
 pub use device::FileDevice;
 pub use holes::data_in;
+pub use locks::Locks;
 pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
 pub use passthrough::Passthrough;
 pub use plm::{Admin, Plm, PlmError};
 pub use trouble::Trouble;
+pub use waiting::Waits;

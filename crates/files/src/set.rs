@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, DeviceError, Force};
-use runtime::{FileRead, Handle, PageImage, ReadBuffers, Room};
+use runtime::{FileRead, Handle, IoClass, PageImage, ReadBuffers, Room};
 
 use crate::holes::Data;
 use crate::open::{Discards, is_unknown};
@@ -18,6 +18,7 @@ use crate::passthrough::Passthrough;
 use crate::plm::Plm;
 use crate::room::Rooms;
 use crate::trouble::{Doing, Failure, Trouble, Troubles, as_device_error};
+use crate::waiting::{AGAIN, OneWaits};
 
 /// Longer writes go out in pieces, one after the other: a drive that has a megabyte to write keeps reads waiting for
 /// several times as long as one that has this much (measured: the 99th percentile of reads is 0.55 ms beside
@@ -115,6 +116,7 @@ impl Set {
     ) -> Result<(), DeviceError> {
         let failure = match result {
             Ok(bytes) if bytes as u64 == range.bytes => return Ok(()),
+            Ok(bytes) if doing == Doing::Writing => Failure::CutShort(bytes as u64),
             Ok(bytes) => Failure::Ended(bytes as u64),
             Err(error) => Failure::System(error),
         };
@@ -161,13 +163,14 @@ impl Set {
         self: &Rc<Self>,
         first: u64,
         blocks: &[Block],
+        class: IoClass,
         force: Force,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let written = self.takes_writes(first, blocks.len() as u64).map(|(file, range)| {
             let bytes = bytes_of(blocks, self.alignment.max(MEMORY_PAGE_BYTES));
             let (set, file) = (Rc::clone(self), Arc::clone(file));
             // In a box: each layer above would be several times as large.
-            Box::pin(self.begin_writing(set, file, range, bytes, force))
+            Box::pin(self.begin_writing(set, file, range, bytes, (class, force)))
         });
         async move { written?.await }
     }
@@ -191,6 +194,22 @@ impl Set {
         }
     }
 
+    /// Where writes wait for room: returns when one that found none is to be tried again.
+    async fn until_room(
+        &self,
+        error: DeviceError,
+        class: IoClass,
+        waits: &mut Option<OneWaits>,
+    ) -> Result<(), DeviceError> {
+        let waiting = &self.troubles.waiting;
+        if !waiting.is_on.get() || !matches!(error, DeviceError::NoSpace(_)) {
+            return Err(error);
+        }
+        waits.get_or_insert_with(|| waiting.begin(class));
+        self.handle.sleep(AGAIN).await;
+        Ok(())
+    }
+
     /// Hands the first piece in; a task does the others, and all of them behind the room that they need.
     fn begin_writing(
         &self,
@@ -198,7 +217,7 @@ impl Set {
         file: Arc<File>,
         range: Range,
         bytes: PageImage,
-        force: Force,
+        (class, force): (IoClass, Force),
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let is_durable = force == Force::Unit;
         let length = bytes.bytes().len();
@@ -210,8 +229,11 @@ impl Set {
         };
         let mut begun = missing.is_none().then(|| write(self, &file, 0));
         let writes = async move {
+            let mut waits = None;
             if let Some(missing) = missing {
-                set.give_room(&file, missing).await?;
+                while let Err(error) = set.give_room(&file, missing.clone()).await {
+                    set.until_room(error, class, &mut waits).await?;
+                }
             }
             let mut at = 0;
             loop {
@@ -219,7 +241,10 @@ impl Set {
                 let (result, piece) = next.await;
                 let (offset, bytes_now) = (range.offset + at as u64, piece.bytes().len());
                 let written = Range { offset, bytes: bytes_now as u64 };
-                set.whole(result, Doing::Writing, written)?;
+                if let Err(error) = set.whole(result, Doing::Writing, written) {
+                    set.until_room(error, class, &mut waits).await?;
+                    continue;
+                }
                 at += bytes_now;
                 if at == length {
                     return Ok(());

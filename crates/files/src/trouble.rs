@@ -5,10 +5,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use block::DeviceError;
 use block::nvme::SetId;
 use rustix::io::Errno;
+
+use crate::waiting::Waiting;
 
 /// What was being done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +47,8 @@ impl fmt::Display for Trouble {
 #[derive(Default)]
 pub(crate) struct Troubles {
     latest: RefCell<VecDeque<Trouble>>,
+    /// Writes that are tried again.
+    pub(crate) waiting: Rc<Waiting>,
 }
 
 const KEPT: usize = 64;
@@ -51,6 +56,9 @@ const KEPT: usize = 64;
 impl Troubles {
     pub(crate) fn note(&self, trouble: Trouble) {
         let mut latest = self.latest.borrow_mut();
+        if latest.back() == Some(&trouble) {
+            return; // it was tried again
+        }
         if latest.len() == KEPT {
             latest.pop_front();
         }
@@ -71,6 +79,8 @@ pub(crate) enum Failure {
     System(io::Error),
     /// The file ends after so many of the bytes.
     Ended(u64),
+    /// So many of the bytes were written, and no more.
+    CutShort(u64),
 }
 
 impl fmt::Display for Failure {
@@ -79,6 +89,9 @@ impl fmt::Display for Failure {
             Self::System(error) => error.fmt(f),
             Self::Ended(bytes) => {
                 write!(f, "the file ends after {bytes} of these; it was cut since it was opened")
+            }
+            Self::CutShort(bytes) => {
+                write!(f, "{bytes} of these were written, and the system took no more")
             }
         }
     }
@@ -107,6 +120,8 @@ pub(crate) fn as_device_error(
     const ANY: Errno = Errno::IO;
     let error = match failure {
         Failure::Ended(_) => return DeviceError::Unreadable { set, block },
+        // What limits files, or room that came to its end.
+        Failure::CutShort(_) => Errno::NOSPC,
         Failure::System(error) => Errno::from_io_error(error).unwrap_or(ANY),
     };
     match error {

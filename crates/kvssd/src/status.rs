@@ -67,7 +67,7 @@ impl From<EngineError> for Status {
             EngineError::Corrupt(..) => Self::UnrecoveredError,
             EngineError::Medium(_) => Self::InternalError,
             EngineError::ReadOnly(_) => Self::WriteProtected,
-            EngineError::SnapshotTooOld => Self::SnapshotTooOld,
+            EngineError::SnapshotTooOld(_) => Self::SnapshotTooOld,
             EngineError::IteratorMemory => Self::IteratorMemory,
             EngineError::NotPositioned => Self::NotPositioned,
         }

@@ -193,5 +193,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         say(&format!("beside {what} ({puts:.0} puts/s)"), taken, span);
     }
     println!("{:?}", store.statistics());
-    Ok(store.close()?)
+    store.close()?;
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! The engine, whatever it is on: its calls, each written once.
 
 use engine::sizing::LevelPlan;
-use engine::{Engine, Look};
+use engine::{Engine, Look, SnapshotInfo};
 use pages::{
-    BatchOptions, BatchWrite, EngineError, EngineStats, LogSync, MemoryUse, Value, WriteOptions,
+    BatchOptions, BatchWrite, EngineError, EngineStats, Lack, LogSync, MemoryUse, Value,
+    WriteOptions,
 };
 use runtime::{Nanos, Rng};
 use volume::{BlockRange, Volume};
@@ -127,9 +128,24 @@ impl AnyEngine {
         on_either!(self, engine => engine.memory())
     }
 
+    /// See [`Engine::tell_of_lack`].
+    pub(crate) fn tell_of_lack(&self, lack: Lack) {
+        on_either!(self, engine => engine.tell_of_lack(lack));
+    }
+
     /// Instants that somebody holds.
-    pub(crate) fn snapshots(&self) -> u64 {
-        on_either!(self, engine => engine.snapshots().len() as u64)
+    pub(crate) fn snapshots(&self) -> Vec<SnapshotInfo> {
+        on_either!(self, engine => engine.snapshots())
+    }
+
+    /// Bytes of an extent.
+    pub(crate) fn extent_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.extent_bytes())
+    }
+
+    /// Bytes of the extents that are free.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.free_bytes())
     }
 
     /// Memory that they take, and what reads them.

@@ -169,7 +169,8 @@ impl Copy {
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.store.sync()?;
         directory::finish(&[self.directory])?;
-        self.store.close()
+        self.store.close()?;
+        Ok(())
     }
 }
 

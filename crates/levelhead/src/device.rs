@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
-use files::{FileDevice, Trouble};
+use files::{FileDevice, Locks, Trouble, Waits};
 use runtime::{FileRead, Handle, IoClass};
 use ssd::{Precondition, Ssd, SsdProfile};
 
@@ -77,6 +77,22 @@ impl Device {
     pub(crate) fn read_only(self) -> Self {
         let kept = Some(Kept::new(self.files.lost()));
         Self { kept, ..self }
+    }
+
+    /// Whether writes for which the disk has no room wait for some.
+    pub(crate) fn wait_for_room(&self, is_on: bool) {
+        self.files.wait_for_room(is_on);
+    }
+
+    /// What waits for room, once that is something else than `known`.
+    pub(crate) async fn waits_other_than(&self, known: Waits) -> Waits {
+        self.files.waits_changed(known).await;
+        self.files.waits()
+    }
+
+    /// The locks on the files.
+    pub(crate) fn locks(&self) -> Locks {
+        self.files.locks()
     }
 
     /// What the files have had to complain of since this was last asked.

@@ -461,7 +461,7 @@ fn checksum_of(body: &str) -> String {
 }
 
 fn system(path: &Path, doing: &str, error: &std::io::Error) -> Error {
-    Error::System(format!("{} cannot be {doing}: {error}", path.display()))
+    Error::of_path(path, doing, error)
 }
 
 #[cfg(test)]

@@ -77,5 +77,5 @@ fn read_at(path: &Path, offset: u64, bytes: usize) -> Result<Vec<u8>, Error> {
 }
 
 fn failed(path: &Path, doing: &str, error: &std::io::Error) -> Error {
-    Error::System(format!("{} cannot be {doing}: {error}", path.display()))
+    Error::of_path(path, doing, error)
 }

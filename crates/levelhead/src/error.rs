@@ -1,12 +1,13 @@
 //! What went wrong, where, and what to do.
 
 use std::fmt;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use files::{FileError, Trouble};
-use pages::{EngineError, MediumError, OpenError, PageNo};
+use pages::{EngineError, Expired, MediumError, OpenError, PageNo, WantOf};
 
 use crate::drive;
 
@@ -34,10 +35,21 @@ pub enum Error {
     /// The store takes no more writes, because the ones before could not be made durable, or does not open, because its files take none. Close it,
     /// see to the cause ([`Statistics::troubles`](crate::Statistics::troubles) says in which file it was), and open it again.
     ReadOnly(String),
-    /// A range read an instant that is too long ago to be kept. Begin it anew.
-    TooOld,
+    /// A snapshot or a range read an instant that is too long ago to be kept. Begin it anew.
+    /// [`Statistics`](crate::Statistics) say how near the oldest one is to that.
+    TooOld {
+        /// How old it was when it was given up.
+        age: Duration,
+        /// What there was too little of.
+        for_want_of: WantOf,
+    },
     /// The system refused something.
-    System(String),
+    System {
+        /// What, and what it said.
+        what: String,
+        /// What kind of refusal that is; [`ErrorKind::Other`] where the system said nothing.
+        kind: ErrorKind,
+    },
 }
 
 impl Error {
@@ -82,7 +94,8 @@ impl Error {
             FileError::System { error: why, .. } if why.kind() == ErrorKind::ReadOnlyFilesystem => {
                 Self::ReadOnly(error.to_string())
             }
-            other => Self::System(other.to_string()),
+            FileError::System { error: why, .. } => Self::system(error, why.kind()),
+            other => Self::system(other, ErrorKind::Other),
         }
     }
 
@@ -94,20 +107,44 @@ impl Error {
             EngineError::Full(_) => Self::Full(error.to_string()),
             EngineError::Corrupt(page, fault) => place.damaged(*page, fault),
             EngineError::ReadOnly(_) => Self::ReadOnly(error.to_string()),
-            EngineError::SnapshotTooOld => Self::TooOld,
-            EngineError::Medium(_) | EngineError::IteratorMemory | EngineError::NotPositioned => {
-                Self::System(error.to_string())
+            EngineError::SnapshotTooOld(Expired { age, for_want_of }) => {
+                Self::TooOld { age: Duration::from_nanos(age.0), for_want_of: *for_want_of }
+            }
+            EngineError::Medium(MediumError::NoSpace) => Self::Full(format!(
+                "{error}: make room there, and the store goes on by itself; whether this is kept then is not known"
+            )),
+            EngineError::Medium(MediumError::Io(code)) => {
+                Self::system(error, io::Error::from_raw_os_error(*code).kind())
+            }
+            EngineError::IteratorMemory => Self::system(error, ErrorKind::OutOfMemory),
+            EngineError::Medium(_) | EngineError::NotPositioned => {
+                Self::system(error, ErrorKind::Other)
             }
         }
+    }
+
+    /// The system refused something, of which `what` says all.
+    pub(crate) fn system(what: impl fmt::Display, kind: ErrorKind) -> Self {
+        Self::System { what: what.to_string(), kind }
+    }
+
+    pub(crate) fn no_runtime(error: &io::Error) -> Self {
+        Self::system(format_args!("no runtime: {error}"), error.kind())
+    }
+
+    /// Something cannot be done with the file or directory at `path`.
+    pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> Self {
+        Self::system(format_args!("{} cannot be {doing}: {error}", path.display()), error.kind())
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(what) | Self::Full(what) | Self::Missing(what) | Self::System(what) => {
-                f.write_str(what)
-            }
+            Self::Invalid(what)
+            | Self::Full(what)
+            | Self::Missing(what)
+            | Self::System { what, .. } => f.write_str(what),
             Self::Damaged { path, offset: Some(offset), what } => {
                 write!(f, "{}, at byte {offset}: {what}", path.display())
             }
@@ -119,7 +156,17 @@ impl fmt::Display for Error {
                 f,
                 "{what}; close the store, see to the cause and open it again: what was acknowledged as durable is there"
             ),
-            Self::TooOld => f.write_str("the instant that is read is too long ago; begin anew"),
+            Self::TooOld { age, for_want_of } => {
+                let why = match for_want_of {
+                    WantOf::Memory => "snapshots and ranges had used up their memory",
+                    WantOf::Space => "writers were out of space, and it kept some",
+                };
+                let age = age.as_secs_f64();
+                write!(
+                    f,
+                    "the instant that is read is too long ago: it was given up after {age:.1} s, because {why}; begin anew"
+                )
+            }
         }
     }
 }

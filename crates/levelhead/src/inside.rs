@@ -56,7 +56,7 @@ impl Inside {
             capacity_bytes: root.capacity_bytes(),
             used_bytes: root.engine.used_bytes(),
             snapshot_bytes: root.engine.snapshot_bytes(),
-            snapshots: root.engine.snapshots(),
+            snapshots: root.engine.snapshots().len() as u64,
         }
     }
 

@@ -1,9 +1,12 @@
 //! What a store is opened with.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use pages::LogSync;
 
+use crate::directory::Identity;
+use crate::drive::is_drive;
 use crate::error::Error;
 
 /// The smallest store, in bytes of pages on each member.
@@ -92,17 +95,19 @@ pub struct Options {
     /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
     pub degraded: bool,
-    /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is
+    /// How large each of its files is, in bytes, at most; settled when it is made. A store does not grow: a larger size than it has is refused
+    /// ([`Error::Invalid`]), unless it is the default. [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
     pub capacity_bytes: u64,
-    /// Values up to this length, in bytes, stand beside their keys in the index; counts when a store is made. 0: none do, so that the index
+    /// Values up to this length, in bytes, stand beside their keys in the index; settled when a store is made: another one than it has is refused, unless it is
+    /// the default. 0: none do, so that the index
     /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
     /// a range nor in a Get; but the index has them in it, in memory as far as it is
     /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page at most.
     /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
     /// index cannot be read, older ones of such values may stand for newer ones.
     pub inline_up_to: u32,
-    /// Bytes of a page: 4, 8, 16 or 32 KiB; counts when a store is made. A Get reads a page, and no value lies in two unless it is longer than one. So large
+    /// Bytes of a page: 4, 8, 16 or 32 KiB; settled when a store is made, as `inline_up_to` is. A Get reads a page, and no value lies in two unless it is longer than one. So large
     /// pages are left less empty by values that are not much shorter than they are (three of 1 KiB with their keys take 4 KiB, seven take 8), and
     /// bring ranges more of what comes next where values stand beside their keys; but each Get reads more, and so does each write that is durable
     /// by itself, which takes a page of the log.
@@ -159,6 +164,39 @@ impl Default for Options {
             expected_value_bytes: 1024,
         }
     }
+}
+
+/// What was settled when a store was made: what is asked for besides is not to be passed over in silence. What is as by default is not
+/// asked for; nor is a larger size on drives, which are as large as they are.
+///
+/// # Errors
+/// [`Error::Invalid`], with what the store has, and what to do.
+pub(crate) fn check_settled(
+    directories: &[PathBuf],
+    options: &Options,
+    identity: &Identity,
+) -> Result<(), Error> {
+    let is_on_drives = options.simulated_drive.is_some() || directories.iter().any(|d| is_drive(d));
+    let usual = Options::default();
+    let (asked, has) = (options.capacity_bytes, identity.capacity_bytes);
+    if asked > has && asked != usual.capacity_bytes && !is_on_drives {
+        return Err(Error::Invalid(format!(
+            "capacity_bytes is {asked}, and the store was made with {has} and cannot grow: copy it into a larger one \
+             (Store::checkpoint, levelhead backup)"
+        )));
+    }
+    for (name, asked, usual, has) in [
+        ("page_bytes", options.page_bytes, usual.page_bytes, identity.page_bytes),
+        ("inline_up_to", options.inline_up_to, usual.inline_up_to, identity.inline_up_to),
+    ] {
+        if asked != has && asked != usual {
+            return Err(Error::Invalid(format!(
+                "{name} is {asked}, and the store was made with {has}, which stays: leave it as it is, or copy the store \
+                 into another one (Store::checkpoint, levelhead backup)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is allowed, of a store over so many directories.

@@ -34,14 +34,14 @@ pub(crate) const LONGEST: usize = 255;
 /// # }
 /// ```
 ///
-/// After an error it ends. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
+/// After an error it ends: what is counted by [`count`](Iterator::count) may be an error as well. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
 /// ([`Error::TooOld`]). Down the keys costs as many reads as up. What was deleted costs too ([`Store::range`]).
 ///
 /// # Memory
 /// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
 /// read as it holds, up to 2 MiB, as long as all buffers, and what else snapshots and ranges cost, take no more than 48 MiB. An end
 /// that gets no more goes on with what it has. Those that begin have 64 MiB: some thousand ranges may be open of which little was read, and 24 that
-/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`]). Buffers stay with a range until it ends or goes. Besides, each end that is
+/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`], [`OutOfMemory`](std::io::ErrorKind::OutOfMemory)). Buffers stay with a range until it ends or goes. Besides, each end that is
 /// read holds pairs that were fetched and not given yet: 256 at most, and of long ones as many as have [`Self::MOST_FETCHED_BYTES`], and one more.
 pub struct Range {
     source: Source,
@@ -122,6 +122,43 @@ pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, 
     (from, to)
 }
 
+/// The first key behind all that begin with `prefix`, if there is one.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut after = prefix[..=last].to_owned();
+    after[last] += 1;
+    Some(after)
+}
+
+impl Store {
+    /// Pairs in key order whose keys begin with `prefix`, from both ends.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), levelhead::Error> {
+    /// # let directory = std::env::temp_dir().join(format!("levelhead-prefix-{}", std::process::id()));
+    /// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+    /// store.put(b"day 1", b"rain")?;
+    /// store.put(b"day 2", b"sun")?;
+    /// store.put(b"night 1", b"stars")?;
+    /// let days: Vec<_> = store.prefix(b"day ").collect::<Result<_, _>>()?;
+    /// assert_eq!(days.len(), 2);
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&directory).expect("it is ours");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prefix(&self, prefix: &[u8]) -> Range {
+        Range::of_prefix(Source::Store(self.clone()), prefix)
+    }
+}
+
+impl Snapshot {
+    /// Pairs in key order whose keys begin with `prefix`, from both ends. It keeps the instant, too.
+    pub fn prefix(&self, prefix: &[u8]) -> Range {
+        Range::of_prefix(Source::Snapshot(self.clone()), prefix)
+    }
+}
+
 impl Range {
     /// Bytes of the pairs that an end holds which were fetched and not given yet; one more may be beside them.
     pub const MOST_FETCHED_BYTES: usize = MOST_BYTES;
@@ -135,6 +172,13 @@ impl Range {
         bounds: &impl RangeBounds<&'a [u8]>,
     ) -> Self {
         Self::of(Source::Snapshot(snapshot.clone()), bounds)
+    }
+
+    /// Of the keys that begin with `prefix`.
+    fn of_prefix(source: Source, prefix: &[u8]) -> Self {
+        let end = after_prefix(prefix);
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        Self::of(source, &(Bound::Included(prefix), end))
     }
 
     fn of<'a>(source: Source, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
@@ -318,6 +362,18 @@ mod tests {
         assert_eq!(stepped_over(Bound::Unbounded), 0);
         drop(store);
         let _ = std::fs::remove_dir_all(&directory);
+    }
+
+    #[test]
+    fn keys_with_a_prefix_end_in_front_of_the_first_that_has_another() {
+        for (prefix, after) in [
+            (&b""[..], None),
+            (b"day ", Some(&b"day!"[..])),
+            (b"a\xff\xff", Some(b"b")),
+            (b"\xff\xff", None),
+        ] {
+            assert_eq!(after_prefix(prefix).as_deref(), after, "{prefix:?}");
+        }
     }
 
     #[test]

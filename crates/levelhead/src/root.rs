@@ -1,13 +1,14 @@
 //! A store within the runtime, made or opened: what its lock is around.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use block::BlockDevice;
 use engine::Engine;
-use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
-use pages::{LogSync, MediumError, OpenError};
+use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf, Waits};
+use pages::{Lack, LogSync, MediumError, OpenError};
 use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
 use volume::Volume;
@@ -17,7 +18,7 @@ use crate::device::{self, Device};
 use crate::directory::{self, Identity, Making};
 use crate::drive;
 use crate::error::{Error, Place};
-use crate::options::{LEAST_CAPACITY, Options};
+use crate::options::{LEAST_CAPACITY, Options, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 
@@ -59,7 +60,10 @@ impl Root {
         options: Options,
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
-            Some(identity) => Box::pin(Self::reopen(handle, directories, options, identity)).await,
+            Some(identity) => {
+                check_settled(&directories, &options, &identity)?;
+                Box::pin(Self::reopen(handle, directories, options, identity)).await
+            }
             None if options.create_if_missing && !options.read_only => {
                 Self::create(handle, directories, options, Is::Whole).await
             }
@@ -126,7 +130,9 @@ impl Root {
         // Left by somebody who was ended while it made a store.
         for file in files.iter().filter(|file| file.exists() && !drive::is_drive(file)) {
             let removed = std::fs::remove_file(file);
-            removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
+            removed.map_err(|error| {
+                Error::system(format_args!("{}: {error}", file.display()), error.kind())
+            })?;
         }
         making.leave_drives();
         let device =
@@ -144,7 +150,7 @@ impl Root {
             )
         } else {
             let volume = Volume::create(volume_setup(&handle, media, &options, &identity));
-            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
@@ -185,7 +191,7 @@ impl Root {
         } else {
             let volume =
                 Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
@@ -228,8 +234,25 @@ impl Root {
             making,
             no_windows,
         };
+        if root.volume.is_none() && !is_read_only {
+            root.wait_for_room(handle);
+        }
         root.start_windows(options).await;
         root
+    }
+
+    /// From now on what does not fit on the disk is written once there is room, and callers are told meanwhile. Of several directories one that is full
+    /// is lost, and the store goes on.
+    fn wait_for_room(&self, handle: &Handle) {
+        self.device.wait_for_room(true);
+        let (device, engine) = (self.device.clone(), self.engine.clone());
+        drop(handle.spawn("room on the disk", async move {
+            let mut waits = Waits::default();
+            loop {
+                waits = device.waits_other_than(waits).await;
+                engine.tell_of_lack(Lack { journal: waits.journal, others: waits.others });
+            }
+        }));
     }
 
     /// Bytes of each of the store's files, at most.
@@ -364,12 +387,15 @@ pub(crate) struct Outside {
     pub reads_values: bool,
     /// Whether it takes no writes.
     pub is_read_only: bool,
+    /// Others are kept from its files by these.
+    pub locks: Locks,
 }
 
 impl Outside {
     pub(crate) fn of(root: &Root) -> Self {
         let reads_values = matches!(root.engine, AnyEngine::Plain(_));
         let (default_sync, is_read_only) = (root.default_sync, root.is_read_only);
-        Self { place: root.place.clone(), default_sync, reads_values, is_read_only }
+        let (place, locks) = (root.place.clone(), root.device.locks());
+        Self { place, default_sync, reads_values, is_read_only, locks }
     }
 }

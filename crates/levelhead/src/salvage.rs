@@ -3,6 +3,7 @@
 mod read_only;
 
 use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -140,7 +141,7 @@ fn look(
         let handle = handle.clone();
         async move { begin(handle, paths, wanted, identity).await }
     });
-    let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+    let shared = shared.map_err(|error| Error::no_runtime(&error))?;
     let found = shared.call(|root| {
         let found = root.as_ref().map(|(taken, place)| found(taken, place)).map_err(Clone::clone);
         async move { found }
@@ -188,7 +189,7 @@ async fn begin(
     } else {
         let volume =
             Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-        let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+        let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
         let setup = setup(&handle, volume, &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
     };

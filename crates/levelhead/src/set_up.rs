@@ -23,7 +23,7 @@ const MOST_MEMORY: u64 = 1 << 44;
 /// What a cache of values may have, in bytes.
 const MOST_CACHE: u64 = 1 << 40;
 /// Memory for the snapshots and buffers of ranges.
-const ITERATOR_BYTES: u64 = 64 << 20;
+pub(crate) const ITERATOR_BYTES: u64 = 64 << 20;
 /// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
 const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 /// Deletions that a range steps over before it looks whether somebody else waits for the store: some tens of microseconds.

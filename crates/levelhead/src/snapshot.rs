@@ -17,7 +17,8 @@ use crate::store::Store;
 /// let before = store.snapshot()?;
 /// store.put(b"balance", b"110")?;
 /// assert_eq!(before.get(b"balance")?.as_deref(), Some(&b"90"[..]));
-/// assert_eq!(before.range(..).count(), 1);
+/// let pairs: Vec<_> = before.range(..).collect::<Result<_, _>>()?;
+/// assert_eq!(pairs.len(), 1);
 /// drop(before);
 /// # store.close()?;
 /// # std::fs::remove_dir_all(&directory).expect("it is ours");
@@ -28,7 +29,7 @@ use crate::store::Store;
 /// Taking one copies nothing. What it costs is what changes while it lives: values that were replaced or deleted keep their room in the files,
 /// parts of them that hold any are not collected, and replaced parts of the index and flushed memtables stay in memory, up to
 /// 64 MiB for all snapshots and ranges together. Beyond that, or where writers are out of space, the oldest one goes: its reads say
-/// [`Error::TooOld`] from then on. Dropping the last handle, and the ranges made of it, gives all of that back.
+/// [`Error::TooOld`] from then on ([`Statistics`](crate::Statistics) say how near that is). Dropping the last handle, and the ranges made of it, gives all of that back.
 #[derive(Clone)]
 pub struct Snapshot {
     held: Arc<Held>,
@@ -50,7 +51,7 @@ impl Store {
     /// The store as it is now, to be read for as long as the snapshot lives.
     ///
     /// # Errors
-    /// [`Error::System`] if snapshots and ranges have used up their memory.
+    /// [`Error::System`], of the kind [`OutOfMemory`](std::io::ErrorKind::OutOfMemory), if snapshots and ranges have used up their memory.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let number = self.begin_snapshot()?;
         Ok(Snapshot { held: Arc::new(Held { store: self.clone(), number }) })

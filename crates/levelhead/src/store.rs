@@ -1,12 +1,13 @@
 //! What callers hold.
 
 use std::ops::RangeBounds;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use engine::Look;
-use pages::{EngineError, LogSync, Value};
+use pages::{EngineError, LogSync, MediumError, Value};
 use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;
@@ -14,7 +15,6 @@ use crate::error::{Error, Place};
 use crate::options::{Durability, Io, Options, check};
 use crate::range::Range;
 use crate::root::{Is, Outside, Root};
-use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
@@ -34,7 +34,8 @@ pub struct Store {
 }
 
 struct Inner {
-    shared: Arc<Shared<Result<Root, Error>>>,
+    /// Nothing once it has ended.
+    shared: Option<Arc<Shared<Result<Root, Error>>>>,
     driver: Option<JoinHandle<()>>,
     outside: Outside,
     /// How files are read and written.
@@ -43,36 +44,13 @@ struct Inner {
     mark: ForkMark,
 }
 
-/// Counters of a store since it was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Statistics {
-    /// Gets that found a value.
-    pub gets_found: u64,
-    /// Gets that found none.
-    pub gets_missing: u64,
-    /// Gets by how many reads they took: the index is the number of reads.
-    pub reads_per_get: Vec<u64>,
-    /// Puts and deletes.
-    pub writes: u64,
-    /// Bytes of keys and values that were written.
-    pub user_bytes: u64,
-    /// Memtables flushed.
-    pub flushes: u64,
-    /// Writes that had to wait for room.
-    pub stalls: u64,
-    /// Values found in memory.
-    pub value_cache_hits: u64,
-    /// Values looked for there in vain.
-    pub value_cache_misses: u64,
-    /// Bytes of memory for index and caches.
-    pub index_bytes: u64,
-    /// Bytes in memtables.
-    pub memtable_bytes: u64,
-    /// What files have had to complain of since this was last asked: file, place, and what the system said.
-    pub troubles: Vec<String>,
-    /// What windows did; nothing where there are none.
-    pub windows: Option<WindowStatistics>,
+/// What a handle was closed for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closed {
+    /// It was the last one: the store is closed, and its files may be opened by others.
+    Store,
+    /// Others keep the store open, and may write: clones, snapshots, ranges.
+    Handle,
 }
 
 impl Store {
@@ -116,7 +94,7 @@ impl Store {
             io = handle.io_engine().cloned();
             root(handle.clone(), options)
         });
-        let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+        let shared = shared.map_err(|error| Error::no_runtime(&error))?;
         let opened = shared.call(|root| {
             let opened = root.as_ref().map(Outside::of).map_err(Clone::clone);
             async move { opened }
@@ -125,7 +103,8 @@ impl Store {
         let shared = Arc::new(shared);
         let driver = drive(&shared)?;
         let mark = ForkMark::new();
-        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside, io, mark }) })
+        let inner = Inner { shared: Some(shared), driver: Some(driver), outside, io, mark };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
@@ -404,35 +383,15 @@ impl Store {
         }
     }
 
-    /// Counters.
-    pub fn statistics(&self) -> Statistics {
-        self.call(|root| {
-            let (stats, memory) = (root.engine.stats(), root.engine.memory());
-            let statistics = Statistics {
-                gets_found: stats.gets_found,
-                gets_missing: stats.gets_missing,
-                reads_per_get: stats.reads_per_get.counts().to_vec(),
-                writes: stats.writes,
-                user_bytes: stats.user_bytes,
-                flushes: stats.flushes,
-                stalls: stats.stalls,
-                value_cache_hits: stats.caches.value_hits,
-                value_cache_misses: stats.caches.value_misses,
-                index_bytes: memory.index_bytes(),
-                memtable_bytes: memory.memtables,
-                troubles: root.troubles(),
-                windows: root.window_statistics(),
-            };
-            async move { statistics }
-        })
-    }
-
     /// Makes everything durable and, if this is the last handle, closes the store: its files may be opened by others then.
     ///
     /// # Errors
     /// As [`Self::sync`].
-    pub fn close(self) -> Result<(), Error> {
-        self.sync()
+    pub fn close(self) -> Result<Closed, Error> {
+        self.sync()?;
+        // Of several that are closed at a time one is the last.
+        let last = Arc::into_inner(self.inner);
+        Ok(if last.is_some() { Closed::Store } else { Closed::Handle })
     }
 
     /// Runs a future in the store's runtime, on this thread.
@@ -444,32 +403,36 @@ impl Store {
     }
 
     /// Looks at what is in the store's memory.
-    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
         self.inner.look(at)
     }
 
     /// Whether something panicked within, or this is a copy of the process: whoever lets go of what it has there has nothing to do then.
     pub(crate) fn is_broken(&self) -> bool {
-        self.inner.shared.is_broken() || self.inner.is_copied()
+        self.inner.shared().is_broken() || self.inner.is_copied()
     }
 
     pub(crate) fn place(&self) -> &Place {
         &self.inner.outside.place
     }
 
-    /// Where it takes no more writes, the file that the last trouble was with says why.
+    /// Where it takes no more writes, or has no room on the disk, the file that the last trouble was with says why.
     pub(crate) fn error(&self, error: &EngineError) -> Error {
+        let is_of_disk = matches!(error, EngineError::Medium(MediumError::NoSpace));
         match Error::of_engine(error, &self.inner.outside.place) {
-            Error::ReadOnly(what) => {
-                let trouble = self.call(|root| {
-                    let last = root.device.last_trouble();
-                    async move { last }
-                });
-                let trouble = trouble.map_or(String::new(), |last| format!("{last}; "));
-                Error::ReadOnly(format!("{trouble}{what}"))
-            }
+            Error::ReadOnly(what) => Error::ReadOnly(self.with_trouble(&what)),
+            Error::Full(what) if is_of_disk => Error::Full(self.with_trouble(&what)),
             other => other,
         }
+    }
+
+    fn with_trouble(&self, what: &str) -> String {
+        let trouble = self.call(|root| {
+            let last = root.device.last_trouble();
+            async move { last }
+        });
+        let trouble = trouble.map_or(String::new(), |last| format!("{last}; "));
+        format!("{trouble}{what}")
     }
 }
 
@@ -479,14 +442,33 @@ impl Inner {
         self.mark.is_lost()
     }
 
-    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
-        self.assert_own();
-        self.shared.call(|root| make(opened(root)))
+    fn shared(&self) -> &Shared<Result<Root, Error>> {
+        self.shared.as_ref().expect("it ends with the last handle")
     }
 
-    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
         self.assert_own();
-        self.shared.look(|root| at(opened(root)))
+        self.shared().call(|root| make(opened(root)))
+    }
+
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
+        self.assert_own();
+        self.shared().look(|root| at(opened(root)))
+    }
+
+    /// The last handle goes. A caller that panics, and takes it along, says nothing of the store.
+    fn make_whole(&self) {
+        if self.shared().is_broken() {
+            return;
+        }
+        // Who wants to know whether it worked calls `close`. Nobody waits for room any more.
+        let _ = self.call(|root| {
+            root.device.wait_for_room(false);
+            let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
+            async move { engine.close(unused.as_flattened()).await }
+        });
+        // Drives whose windows nobody keeps any more go on without.
+        self.call(Root::leave_windows);
     }
 
     fn assert_own(&self) {
@@ -508,21 +490,17 @@ impl Drop for Inner {
             std::mem::forget(self.driver.take());
             return;
         }
-        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. A caller that panics, and takes the last
-        // handle with it, says nothing of the store.
-        if !self.shared.is_broken() {
-            // Who wants to know whether it worked calls `close`.
-            let _ = self.call(|root| {
-                let (engine, unused) =
-                    (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
-                async move { engine.close(unused.as_flattened()).await }
-            });
-            // Drives whose windows nobody keeps any more go on without.
-            self.call(Root::leave_windows);
-        }
-        self.shared.stop();
+        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. So if something
+        // does now.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| self.make_whole()));
+        self.shared().stop();
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();
+        }
+        if self.shared().is_broken() {
+            // With it all I/O. Calls that were under way are left where they are, and hold on to the files.
+            self.shared = None;
+            self.outside.locks.give_up();
         }
     }
 }
@@ -542,7 +520,9 @@ pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()
     let driven = Arc::clone(shared);
     let thread = thread::Builder::new().name("levelhead".to_owned());
     let spawned = thread.spawn(move || driven.drive());
-    spawned.map_err(|error| Error::System(format!("no thread for background work: {error}")))
+    spawned.map_err(|error| {
+        Error::system(format_args!("no thread for background work: {error}"), error.kind())
+    })
 }
 
 /// Tells stores that are made apart. Nothing else follows from it.

@@ -134,6 +134,7 @@ impl<M: Medium> Medium for Limited<M> {
     }
 
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
+        self.medium.open(extent, generation, stream)?;
         if self.limiter.is_some() {
             let of_log = &mut *self.of_log.borrow_mut();
             let _was_there = match stream {
@@ -141,7 +142,7 @@ impl<M: Medium> Medium for Limited<M> {
                 _ => of_log.remove(&extent),
             };
         }
-        self.medium.open(extent, generation, stream)
+        Ok(())
     }
 
     fn append(

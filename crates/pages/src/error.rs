@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use runtime::Nanos;
+
 use crate::format::page::PageFault;
 use crate::front::batch::BatchSize;
 use crate::medium::{MediumError, PageNo};
@@ -35,7 +37,7 @@ pub enum EngineError {
     /// Background work cannot go on; the store is read-only until it is recovered.
     ReadOnly(Failure),
     /// The snapshot expired, because what it held was needed. Make a new iterator.
-    SnapshotTooOld,
+    SnapshotTooOld(Expired),
     /// There is no memory for another iterator. Destroy one and try again.
     IteratorMemory,
     /// The iterator stands nowhere yet: Seek first.
@@ -72,7 +74,7 @@ impl fmt::Display for EngineError {
             Self::Corrupt(page, fault) => write!(f, "page {} is damaged: {fault}", page.0),
             Self::Medium(error) => error.fmt(f),
             Self::ReadOnly(failure) => write!(f, "{failure}; the store takes no more writes"),
-            Self::SnapshotTooOld => {
+            Self::SnapshotTooOld(_) => {
                 f.write_str("the iterator's snapshot was too old to be kept; make a new iterator")
             }
             Self::IteratorMemory => {
@@ -84,6 +86,24 @@ impl fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+/// A snapshot that was not kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expired {
+    /// How old it was.
+    pub age: Nanos,
+    /// Why.
+    pub for_want_of: WantOf,
+}
+
+/// What there was too little of to keep a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WantOf {
+    /// Memory: all snapshots together hold more than they may.
+    Memory,
+    /// Space: writers need what the snapshot keeps from being collected.
+    Space,
+}
 
 /// Why background work stopped for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

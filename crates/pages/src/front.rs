@@ -32,10 +32,10 @@ use crate::operations::{Condition, Fullness, Kind, UsedUp, WriteOptions};
 use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
-use crate::store::PageStore;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
 use crate::store::sweep::Sweep;
+use crate::store::{Lack, PageStore};
 
 /// What the front asks of the index behind it.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
@@ -385,6 +385,14 @@ impl<M: Medium> Front<M> {
         assert!(uncommitted > 0, "a flush is committed twice");
         self.uncommitted.set(uncommitted - 1);
         self.trim_log(flushed);
+    }
+
+    /// Something waits for room that the medium lacks, or does so no more: whoever waits is told.
+    pub fn set_lack(&self, lack: Lack) {
+        self.store.set_lack(lack);
+        if let Some(log) = &*self.log.borrow() {
+            log.look_again();
+        }
     }
 
     /// The log is not needed before `flushed`.

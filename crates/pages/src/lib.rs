@@ -45,7 +45,7 @@ pub mod stats;
 pub mod store;
 
 pub use effort::CpuCosts;
-pub use error::{EngineError, Failure, OpenError};
+pub use error::{EngineError, Expired, Failure, OpenError, WantOf};
 pub use format::object::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
@@ -59,5 +59,5 @@ pub use planted::{Fault, Planted};
 pub use stats::{
     AcceleratorWork, CacheStats, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats,
 };
-pub use store::Cpu;
 pub use store::limits::max_value_bytes;
+pub use store::{Cpu, Lack};

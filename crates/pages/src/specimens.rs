@@ -80,7 +80,8 @@ pub fn extents(rng: &mut Rng) -> Extents {
     for stream in [Stream::Objects, Stream::Index] {
         for _ in 0..=rng.below(3) {
             extents.close(stream);
-            let id = extents.open(stream, |id| id.0 % 5).expect("few are in use");
+            let (id, _) = extents.next_free(|id| id.0 % 5).expect("few are in use");
+            extents.open(id, stream);
             for _ in 0..rng.below(30) {
                 let page = extents.next_unit(stream);
                 if rng.chance(0.2) {
@@ -111,6 +112,8 @@ pub fn walk_extents(extents: &Extents) {
             assert!(SHAPE.extent_of(page).0 < SHAPE.extents);
         }
         filled.close(stream);
-        let _ = filled.open(stream, |_| 0);
+        if let Some((id, _)) = filled.next_free(|_| 0) {
+            filled.open(id, stream);
+        }
     }
 }

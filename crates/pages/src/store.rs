@@ -40,7 +40,7 @@ use crate::effort::CpuCosts;
 use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
-use crate::medium::{ExtentId, Medium, PageNo, Shape, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use crate::planted::Planted;
 use crate::store::epochs::Epochs;
 use crate::store::extent::{Extent, State};
@@ -59,6 +59,18 @@ pub struct Cpu {
 
 /// The highest number of a store's first run, and the most by which one grows from run to run.
 pub(crate) const MOST_FIRST_RUN: u32 = 1 << 12;
+
+/// What waits for room that the medium lacks, and will be written as soon as there is some.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lack {
+    /// Of the log or the manifest: no write becomes durable.
+    pub journal: bool,
+    /// Of what background work writes.
+    pub others: bool,
+}
+
+/// What clients are told who would wait for it.
+pub(crate) const NO_ROOM: EngineError = EngineError::Medium(MediumError::NoSpace);
 
 /// Pages and extents of one medium.
 pub struct PageStore<M> {
@@ -114,6 +126,8 @@ pub struct PageStore<M> {
     is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
     failure: Rc<Cell<Option<Failure>>>,
+    /// What waits for room that the medium lacks.
+    lack: Cell<Lack>,
     /// Whether nothing but log and manifest lies here.
     is_journal: bool,
     /// Log and manifest, if they lie on a medium of their own.
@@ -167,9 +181,16 @@ impl<M: Medium> PageStore<M> {
             erasing: Semaphore::new(1),
             is_recovered: Cell::new(false),
             failure: Rc::default(),
+            lack: Cell::default(),
             is_journal: false,
             journal: OnceCell::new(),
         }
+    }
+
+    pub(crate) fn set_lack(&self, lack: Lack) {
+        self.lack.set(lack);
+        self.room.notify_all();
+        self.work.notify_all();
     }
 
     /// Background work cannot go on. The first reason is the one that is told.
@@ -238,6 +259,16 @@ impl<M: Medium> PageStore<M> {
     /// [`EngineError::ReadOnly`] once background work has stopped.
     pub fn check_healthy(&self) -> Result<(), EngineError> {
         self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
+    }
+
+    /// What waits for room that the medium lacks.
+    pub(crate) fn lack(&self) -> Lack {
+        self.lack.get()
+    }
+
+    /// Whether anything waits for room that the medium lacks.
+    pub fn lacks_room(&self) -> bool {
+        self.lack.get() != Lack::default()
     }
 
     /// Whether background work goes on.

@@ -61,7 +61,7 @@ impl Clients {
                 Ok(true) => return,
                 Ok(false) => pair = cursor.next().await,
                 // What it held was needed.
-                Err(EngineError::SnapshotTooOld) => return self.world.count_expired(),
+                Err(EngineError::SnapshotTooOld(_)) => return self.world.count_expired(),
                 Err(error) => return self.complain(&error, when),
             }
         }
@@ -157,7 +157,7 @@ impl Client {
             self.all.world.count_command(self.number);
             match self.scan().await {
                 Ok(()) | Err(EngineError::IteratorMemory) => {}
-                Err(EngineError::SnapshotTooOld) => self.all.world.count_expired(),
+                Err(EngineError::SnapshotTooOld(_)) => self.all.world.count_expired(),
                 Err(error) => self.all.complain(&error, "scan"),
             }
             self.pause(2_000_000).await;

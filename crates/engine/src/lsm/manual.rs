@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use pages::effort::Effort;
 use pages::error::EngineError;
-use pages::medium::{ExtentId, Medium, Stream};
+use pages::medium::{ExtentId, Medium, MediumError, Stream};
 use pages::operations::{Fullness, UsedUp};
 use pages::store::extent::{Extent, State};
 use pages::store::sweep::WORTH_COLLECTING;
@@ -206,7 +206,7 @@ impl<M: Medium> Engine<M> {
     /// what has been done.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]; [`EngineError::Corrupt`] if the end of a level cannot be read; [`EngineError::Full`] if there is no
+    /// [`EngineError::ReadOnly`]; [`EngineError::Medium`] if it lacks room; [`EngineError::Corrupt`] if the end of a level cannot be read; [`EngineError::Full`] if there is no
     /// space for what a compaction writes, and none to be had.
     pub async fn compact(&self) -> Result<(), EngineError> {
         let inner = &*self.inner;
@@ -350,9 +350,14 @@ impl<M: Medium> Inner<M> {
         mut is_done: impl FnMut() -> bool,
     ) -> Result<(), EngineError> {
         let is_stuck = || self.front.fullness.get() == Fullness::Stuck;
-        let is_over = || is_done() || !self.store.is_healthy() || is_stuck();
+        let lacks_room = || self.store.lacks_room();
+        let is_over = || is_done() || !self.store.is_healthy() || is_stuck() || lacks_room();
         self.store.work.wait_until(is_over).await;
         self.store.check_healthy()?;
-        if is_done() { Ok(()) } else { Err(EngineError::Full(UsedUp::Space)) }
+        match is_done() {
+            true => Ok(()),
+            false if lacks_room() => Err(MediumError::NoSpace.into()),
+            false => Err(EngineError::Full(UsedUp::Space)),
+        }
     }
 }

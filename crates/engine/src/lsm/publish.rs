@@ -13,7 +13,7 @@ use std::rc::Rc;
 use pages::error::EngineError;
 use pages::journal::Flushed;
 use pages::journal::manifest::Manifest;
-use pages::medium::Medium;
+use pages::medium::{Medium, MediumError};
 
 use crate::lsm::edit::Edit;
 use crate::lsm::memory::checkpoint_bytes;
@@ -94,10 +94,17 @@ impl<M: Medium> Inner<M> {
     /// Waits until all edits that are in force now are so after a power cut too.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: one could not be committed.
+    /// [`EngineError::ReadOnly`]: one could not be committed. [`EngineError::Medium`]: it lacks room.
     pub(crate) async fn wait_for_commits(&self) -> Result<(), EngineError> {
         let newest = self.uncommitted.borrow().newest();
-        self.wait_for_commit(newest).await
+        let is_there = || self.uncommitted.borrow().has(newest);
+        let is_over = || !is_there() || !self.store.is_healthy() || self.store.lacks_room();
+        self.store.work.wait_until(is_over).await;
+        if !is_there() {
+            return Ok(());
+        }
+        self.store.check_healthy()?;
+        Err(MediumError::NoSpace.into())
     }
 
     async fn wait_for_commit(&self, number: EditNo) -> Result<(), EngineError> {

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
-use pages::error::EngineError;
+use pages::error::{EngineError, Expired, WantOf};
 use pages::format::object::Sequence;
 use pages::medium::Medium;
 use pages::memtable::SharedMemtable;
@@ -42,7 +42,7 @@ impl Drop for Snapshot {
 
 /// Somebody's hold on a snapshot, until it expires.
 pub(crate) struct Hold {
-    snapshot: RefCell<Option<Rc<Snapshot>>>,
+    snapshot: RefCell<Result<Rc<Snapshot>, Expired>>,
     created: Nanos,
     /// Of the iterators that read it.
     buffer_bytes: Cell<u64>,
@@ -54,7 +54,7 @@ impl Hold {
     /// # Errors
     /// [`EngineError::SnapshotTooOld`] once it has expired.
     pub(crate) fn get(&self) -> Result<Rc<Snapshot>, EngineError> {
-        self.snapshot.borrow().clone().ok_or(EngineError::SnapshotTooOld)
+        self.snapshot.borrow().clone().map_err(EngineError::SnapshotTooOld)
     }
 
     /// An iterator that reads it has more.
@@ -134,14 +134,17 @@ impl Snapshots {
     /// Whether one lives that nobody holds any more: a command under way or a read ahead of one has
     /// it, and it goes when that ends.
     fn is_any_leaving(&self) -> bool {
-        let is_held = |hold: Rc<Hold>| hold.snapshot.borrow().is_some();
+        let is_held = |hold: Rc<Hold>| hold.snapshot.borrow().is_ok();
         self.shared.live.borrow().values().any(|live| !live.hold.upgrade().is_some_and(is_held))
     }
 
     /// Takes the oldest snapshot away from whoever holds it. False if nobody holds any.
-    fn expire_oldest(&self) -> bool {
-        let taken = self.holds().into_iter().find_map(|(_, hold)| hold.snapshot.take());
-        taken.is_some()
+    fn expire_oldest(&self, now: Nanos, for_want_of: WantOf) -> bool {
+        let is_held = |(_, hold): &(u64, Rc<Hold>)| hold.snapshot.borrow().is_ok();
+        let Some((_, hold)) = self.holds().into_iter().find(is_held) else { return false };
+        let expired = Expired { age: now - hold.created, for_want_of };
+        let taken = hold.snapshot.replace(Err(expired));
+        taken.is_ok()
     }
 }
 
@@ -189,7 +192,7 @@ impl<M: Medium> Inner<M> {
             pin: self.store.pins.pin(self.store.extents.borrow().opened()),
         });
         let hold = Rc::new(Hold {
-            snapshot: RefCell::new(Some(snapshot)),
+            snapshot: RefCell::new(Ok(snapshot)),
             created: self.store.handle.now(),
             buffer_bytes: Cell::new(buffer_bytes),
         });
@@ -251,7 +254,7 @@ impl<M: Medium> Inner<M> {
     fn flushed_memtable_bytes(&self, holds: &[(u64, Rc<Hold>)]) -> u64 {
         let memtables = self.front.memtables.borrow();
         let mut seen: BTreeSet<_> = memtables.newest_first().map(Rc::as_ptr).collect();
-        let snapshots = holds.iter().filter_map(|(_, hold)| hold.snapshot.borrow().clone());
+        let snapshots = holds.iter().filter_map(|(_, hold)| hold.snapshot.borrow().clone().ok());
         let mut bytes = 0;
         for snapshot in snapshots {
             for memtable in snapshot.memtables.iter().filter(|m| seen.insert(Rc::as_ptr(m))) {
@@ -267,7 +270,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn expire_for_memory(&self) {
         let is_over = || self.snapshot_memory().total() > self.surroundings.iterator_dram_bytes;
         while self.snapshots.newest().is_some() && is_over() {
-            if self.snapshots.is_any_leaving() || !self.expire_oldest_snapshot() {
+            if self.snapshots.is_any_leaving() || !self.expire_oldest_snapshot(WantOf::Memory) {
                 return;
             }
         }
@@ -283,12 +286,12 @@ impl<M: Medium> Inner<M> {
         if self.store.handle.now() < until {
             return Expiry::NotBefore(until);
         }
-        if self.expire_oldest_snapshot() { Expiry::Done } else { Expiry::Nothing }
+        if self.expire_oldest_snapshot(WantOf::Space) { Expiry::Done } else { Expiry::Nothing }
     }
 
     /// Lets the oldest snapshot expire. False if there is none to expire.
-    fn expire_oldest_snapshot(&self) -> bool {
-        let has_expired = self.snapshots.expire_oldest();
+    fn expire_oldest_snapshot(&self, for_want_of: WantOf) -> bool {
+        let has_expired = self.snapshots.expire_oldest(self.store.handle.now(), for_want_of);
         self.stats.borrow_mut().snapshots_expired += u64::from(has_expired);
         has_expired
     }

@@ -83,6 +83,16 @@ impl<M: Medium> Engine<M> {
         kept as u64 * self.inner.store.shape.extent_bytes()
     }
 
+    /// Bytes of an extent.
+    pub fn extent_bytes(&self) -> u64 {
+        self.inner.store.shape.extent_bytes()
+    }
+
+    /// Bytes of the extents that are free.
+    pub fn free_bytes(&self) -> u64 {
+        self.inner.store.extents.borrow().free() as u64 * self.extent_bytes()
+    }
+
     /// Whether levels are made of tables: then [`Self::levels`] and [`Self::plan`] begin with L0.
     pub fn is_leveled(&self) -> bool {
         self.inner.tables.is_some()

@@ -1,5 +1,5 @@
-//! A store of which one append failed: nothing of the journal is written any more, so that what is
-//! there can be opened again and has everything that was acknowledged.
+//! A store of which one append failed, or the opening of one extent was refused: nothing of the journal is written any
+//! more, so that what is there can be opened again and has everything that was acknowledged.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -89,20 +89,34 @@ fn check(cells: &Rc<Cells>, asked: &Asked, what: &str) {
     });
 }
 
+/// One of what `failing` gives fails in each of some stores. How many that concerned.
+fn try_all(count: u64, failing: impl Fn(u64) -> Failing) -> u32 {
+    let mut failures = 0;
+    for failing in (0..count).map(failing) {
+        let what = format!("{failing:?}");
+        let cells = Cells::new(SHAPE);
+        let (asked, medium) = write_until_refused(&cells, failing);
+        let late = medium.appended_after_failure();
+        let late: Vec<_> = late.into_iter().filter(|stream| stream.is_journal()).collect();
+        assert_eq!(late, [], "{what}");
+        check(&cells, &asked, &what);
+        failures += u32::from(medium.has_failed());
+    }
+    failures
+}
+
 #[test]
 fn when_an_append_has_failed_nothing_of_the_journal_follows() {
     for stream in [Stream::Manifest, Stream::Log, Stream::Objects] {
-        let mut failures = 0;
-        for append in 0..60 {
-            let what = format!("append {append} of {stream:?} failed");
-            let cells = Cells::new(SHAPE);
-            let (asked, medium) = write_until_refused(&cells, Failing { stream, append });
-            let late = medium.appended_after_failure();
-            let late: Vec<_> = late.into_iter().filter(|stream| stream.is_journal()).collect();
-            assert_eq!(late, [], "{what}");
-            check(&cells, &asked, &what);
-            failures += u32::from(medium.has_failed());
-        }
+        let failures = try_all(60, |append| Failing::Append(stream, append));
         assert!(failures > 40, "{failures} appends of {stream:?} failed");
+    }
+}
+
+#[test]
+fn when_an_opening_was_refused_nothing_of_the_journal_follows() {
+    for stream in [Stream::Manifest, Stream::Log, Stream::Objects, Stream::Index] {
+        let failures = try_all(6, |opening| Failing::Opening(stream, opening));
+        assert!(failures > 1, "{failures} openings for {stream:?} were refused");
     }
 }

@@ -9,6 +9,7 @@ mod groups;
 mod looks;
 mod memory;
 mod readahead;
+mod refused_openings;
 mod repair;
 mod setup;
 mod torn_checkpoints;

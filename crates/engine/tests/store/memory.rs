@@ -1,5 +1,5 @@
 //! A medium in memory. Appends take time, so a power cut (whoever ran it is dropped) loses those under
-//! way; the n-th append to a stream fails if it is asked to.
+//! way; the n-th append to a stream, or the n-th opening for one, fails if it is asked to.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -57,12 +57,11 @@ impl Cells {
     }
 }
 
-/// Which append fails.
-#[derive(Clone, Copy)]
-pub(crate) struct Failing {
-    pub stream: Stream,
-    /// Counted from zero.
-    pub append: u64,
+/// What fails, counted from zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Failing {
+    Append(Stream, u64),
+    Opening(Stream, u64),
 }
 
 /// The medium. Clones are handles to the same.
@@ -72,6 +71,7 @@ pub(crate) struct MemoryMedium {
     cells: Rc<Cells>,
     failing: Option<Failing>,
     appends: Rc<[Cell<u64>; Stream::ALL.len()]>,
+    openings: Rc<[Cell<u64>; Stream::ALL.len()]>,
     has_failed: Rc<Cell<bool>>,
     after_failure: Rc<RefCell<Vec<Stream>>>,
     /// How often each page was read.
@@ -85,6 +85,7 @@ impl MemoryMedium {
             cells: Rc::clone(cells),
             failing,
             appends: Rc::default(),
+            openings: Rc::default(),
             has_failed: Rc::default(),
             after_failure: Rc::default(),
             reads: Rc::default(),
@@ -123,6 +124,12 @@ impl Medium for MemoryMedium {
     }
 
     fn open(&self, extent: ExtentId, _: u64, stream: Stream) -> Result<(), MediumError> {
+        let count = &self.openings[stream as usize];
+        let number = count.replace(count.get() + 1);
+        if self.failing == Some(Failing::Opening(stream, number)) {
+            self.has_failed.set(true);
+            return Err(MediumError::Io(5));
+        }
         self.cells.streams.borrow_mut()[extent.0 as usize] = Some(stream);
         Ok(())
     }
@@ -137,7 +144,7 @@ impl Medium for MemoryMedium {
         let stream = self.cells.streams.borrow()[extent].expect("an extent is opened first");
         let count = &self.appends[stream as usize];
         let number = count.replace(count.get() + 1);
-        let fails = self.failing.is_some_and(|f| f.stream == stream && f.append == number);
+        let fails = self.failing == Some(Failing::Append(stream, number));
         if self.has_failed.get() {
             self.after_failure.borrow_mut().push(stream);
         }

@@ -160,3 +160,58 @@ fn requests_may_fail_at_any_time() {
         }
     }
 }
+
+/// As long as a machine may take for what takes a moment.
+#[expect(clippy::disallowed_methods, reason = "the store tries again by itself, in real time")]
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("it never came");
+}
+
+#[test]
+fn a_full_disk_that_gets_room_needs_no_new_opening() {
+    let Some(fs) = faulty(3) else { return };
+    fs.set_faults(Faults { room: Some(12 << 20), ..Faults::default() });
+    let store = opened(&fs);
+    let (mut map, error) = put_some(&store, 0, 40_000);
+    let error = error.expect("there is room for 12 MiB only");
+    assert!(matches!(error, Error::Full(_)), "{error:?}");
+    assert!(error.to_string().contains("make room there"), "{error}");
+    check(&store, &map, "while the disk is full");
+    // Nobody waits for it.
+    until(|| store.put(b"more", b"x").err());
+    store.settle();
+    store.compact().expect_err("there is no room");
+    assert!(!store.statistics().troubles.is_empty());
+    fs.set_faults(Faults::default());
+    until(|| store.put(b"more", b"x").ok());
+    map.insert(b"more".to_vec(), b"x".to_vec());
+    store.delete(&key(0)).expect("it takes writes");
+    map.remove(&key(0));
+    let (more, error) = put_some(&store, 50_000, 55_000);
+    assert!(error.is_none(), "{error:?}");
+    map.extend(more);
+    store.settle();
+    check(&store, &map, "with room again");
+    store.close().unwrap_or_else(|error| panic!("{error}"));
+    let store = opened(&fs);
+    check(&store, &map, "opened again");
+    assert_eq!(store.get(&key(0)).expect("it can be read"), None);
+}
+
+#[test]
+fn a_store_on_a_full_disk_can_be_closed() {
+    let Some(fs) = faulty(4) else { return };
+    fs.set_faults(Faults { room: Some(12 << 20), ..Faults::default() });
+    let store = opened(&fs);
+    let (map, error) = put_some(&store, 0, 40_000);
+    assert!(matches!(error, Some(Error::Full(_))), "{error:?}");
+    drop(store);
+    fs.set_faults(Faults::default());
+    check(&opened(&fs), &map, "with room again");
+}

@@ -21,6 +21,7 @@ mod power;
 mod ranges;
 mod salvage;
 mod scratch;
+mod settled;
 mod strangers;
 mod threads;
 mod windows;

@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::front::{Front, Index};
 use crate::medium::Medium;
 use crate::operations::{Fullness, Kind};
+use crate::store::NO_ROOM;
 
 /// Whether there is room for a client's write behind the memtables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +94,8 @@ impl<M: Medium> Front<M> {
     async fn sleep_while_delayed(&self, index: &impl Index, delay: Nanos) {
         const STEP: Nanos = Nanos::from_millis(1);
         let until = self.store.handle.now() + delay;
-        while index.is_delayed() && self.store.is_healthy() && self.store.handle.now() < until {
+        let goes_on = || self.store.is_healthy() && !self.store.lacks_room();
+        while index.is_delayed() && goes_on() && self.store.handle.now() < until {
             let left = until - self.store.handle.now();
             self.store.handle.sleep(left.min(STEP)).await;
         }
@@ -133,21 +135,26 @@ impl<M: Medium> Front<M> {
         if let Some(page) = self.store.failure() {
             return Err(EngineError::ReadOnly(page));
         }
+        let lack = self.store.lack();
+        if lack.journal || lack.others && kind == Kind::Put {
+            return Err(NO_ROOM);
+        }
         let has_room = self.has_memtable_room();
         if self.fullness.get().refuses(kind, has_room) {
             return Ok(Admission::Never);
         }
-        if has_room && self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes)) {
-            return Ok(Admission::AfterFlush);
-        }
-        Ok(match (has_room, kind) {
+        let is_log_full = || self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes));
+        let admission = match (has_room, kind) {
+            (true, _) if is_log_full() => Admission::AfterFlush,
             (false, _) => Admission::Later,
             (true, Kind::Delete) => index.admits_delete(),
             (true, Kind::Exchange) if self.has_space_for_exchange(bytes) => index.admits_delete(),
             (true, Kind::Exchange) => self.admits_exchange_later(index),
             (true, Kind::Put) if self.is_paced() => Admission::Later,
             (true, Kind::Put) => index.admits_put(),
-        })
+        };
+        // What it would wait for waits itself.
+        if lack.others && admission != Admission::Now { Err(NO_ROOM) } else { Ok(admission) }
     }
 
     /// When a batch that makes room may go ahead, for which there is no space beside what memtables hold.

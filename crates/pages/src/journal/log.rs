@@ -27,7 +27,7 @@ use crate::medium::{ExtentId, Medium, Stream};
 use crate::memtable::Entry;
 use crate::planted::Fault;
 use crate::records::Records;
-use crate::store::PageStore;
+use crate::store::{NO_ROOM, PageStore};
 
 /// How long writes with [`LogSync::Interval`] stay in memory only.
 const INTERVAL: Nanos = Nanos(1_000_000);
@@ -199,13 +199,19 @@ impl<M: Medium> Log<M> {
     /// Waits until a write may be acknowledged.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: the log could not be written. Whether the write survives is unknown.
+    /// [`EngineError::ReadOnly`]: the log could not be written. [`EngineError::Medium`]: it waits for room. Whether the write survives is
+    /// unknown.
     pub(crate) async fn acknowledge(&self, ticket: Ticket) -> Result<(), EngineError> {
         let is_at_once = matches!(ticket.sync, LogSync::None | LogSync::Interval);
         if is_at_once || self.store.planted.has(Fault::AcknowledgeEarly) {
             return Ok(());
         }
         self.wait_for(ticket.group).await
+    }
+
+    /// Whoever waits is to look whether that is of use.
+    pub(crate) fn look_again(&self) {
+        self.is_durable.notify_all();
     }
 
     /// Makes a group durable, and all before it.
@@ -237,6 +243,9 @@ impl<M: Medium> Log<M> {
                 return Ok(());
             }
             self.store.check_healthy()?;
+            if self.store.lack().journal {
+                return Err(NO_ROOM);
+            }
             self.is_durable.notified().await;
         }
     }

@@ -101,12 +101,11 @@ impl<'a, M: Medium> Apart<'a, M> {
 
     fn next_extent(&mut self, stream: Stream) -> Result<ExtentId, EngineError> {
         let store = self.store;
-        self.promise.take(store.shape.pages_per_extent);
         let mut extents = store.extents.borrow_mut();
-        let id = extents
-            .take(stream, |id| store.medium.wear(id, stream))
-            .expect("what is promised is there");
-        store.medium.open(id, extents.get(id).generation, stream)?;
+        let opened = store.open_on_medium(&mut extents, stream)?;
+        let id = opened.expect("what is promised is there");
+        extents.take(id, stream);
+        self.promise.take(store.shape.pages_per_extent);
         self.extents.push(id);
         store.work.notify_all(); // free space has shrunk: garbage collection may be due
         Ok(id)

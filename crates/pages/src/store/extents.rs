@@ -170,28 +170,36 @@ impl Extents {
         first
     }
 
-    /// Opens the least worn of the free extents for `stream`. `None` if there is none.
-    pub(crate) fn open(
-        &mut self,
-        stream: Stream,
-        wear: impl Fn(ExtentId) -> u32,
-    ) -> Option<ExtentId> {
-        assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
-        let id = self.take_free(stream, wear)?;
-        self.open[stream as usize] = Some(id);
-        Some(id)
+    /// The least worn of the free extents, and the generation to open it in. `None` if there is none. That generation is
+    /// used up also if the medium refuses: some of it may have noted it.
+    pub(crate) fn next_free(&mut self, wear: impl Fn(ExtentId) -> u32) -> Option<(ExtentId, u64)> {
+        let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
+        let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
+        assert_eq!(self.tally, Tally::of(&self.all), "extents are not in the states they count in");
+        let extent = &mut self.all[found?.0 as usize];
+        extent.generation += 1;
+        Some((found?, extent.generation))
     }
 
-    /// Takes the least worn of the free extents for a single writer, which fills it by [`Self::fill`].
-    /// `None` if there is none. It counts as closed: nobody else fills it, and after a power cut nobody.
-    pub(crate) fn take(
-        &mut self,
-        stream: Stream,
-        wear: impl Fn(ExtentId) -> u32,
-    ) -> Option<ExtentId> {
-        let id = self.take_free(stream, wear)?;
+    /// The medium has opened a free extent, which is filled with `stream` from now on.
+    pub(crate) fn open(&mut self, id: ExtentId, stream: Stream) {
+        assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
+        self.begin(id, stream);
+        self.open[stream as usize] = Some(id);
+    }
+
+    /// The medium has opened a free extent for a single writer, which fills it by [`Self::fill`]. It counts as
+    /// closed: nobody else fills it, and after a power cut nobody.
+    pub(crate) fn take(&mut self, id: ExtentId, stream: Stream) {
+        self.begin(id, stream);
         self.put(id, State::Closed);
-        Some(id)
+    }
+
+    fn begin(&mut self, id: ExtentId, stream: Stream) {
+        let Extent { state, generation, .. } = *self.get(id);
+        assert_eq!(state, State::Free, "extent {} is opened, and in use", id.0);
+        self.opened += 1;
+        self.replace(id, Extent::opened_in(self.run, stream, self.opened, generation));
     }
 
     /// Hands out the next append unit of an extent that was taken, which has room.
@@ -203,17 +211,6 @@ impl Extents {
         let first = shape.page(id, extent.cursor);
         extent.cursor = end;
         first
-    }
-
-    fn take_free(&mut self, stream: Stream, wear: impl Fn(ExtentId) -> u32) -> Option<ExtentId> {
-        let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
-        let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
-        assert_eq!(self.tally, Tally::of(&self.all), "extents are not in the states they count in");
-        let id = found?;
-        self.opened += 1;
-        let generation = self.get(id).generation + 1;
-        self.replace(id, Extent::opened_in(self.run, stream, self.opened, generation));
-        Some(id)
     }
 
     /// [`Extent::count`] of an extent.
@@ -366,7 +363,8 @@ mod tests {
     /// Eight pages were handed out, of which five are in use.
     pub(super) fn with_pages_under_way() -> (Extents, ExtentId) {
         let mut extents = Extents::new(SHAPE);
-        let id = extents.open(Stream::Index, |_| 0).expect("all are free");
+        let (id, _) = extents.next_free(|_| 0).expect("all are free");
+        extents.open(id, Stream::Index);
         for _ in 0..4 {
             extents.next_unit(Stream::Index);
         }

@@ -4,8 +4,9 @@ use runtime::PageImage;
 
 use crate::error::EngineError;
 use crate::format::{data_page, page};
-use crate::medium::{Medium, MediumError, PageNo, Shape, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use crate::store::PageStore;
+use crate::store::extents::Extents;
 use crate::store::promise::Promise;
 
 /// Pages that are appended together.
@@ -104,8 +105,8 @@ impl<'a, M: Medium> Units<'a, M> {
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         assert!(self.open.is_none(), "a unit is begun while another one is being filled");
         let unit = self.store.shape.append_unit;
-        self.promise.take(unit);
         let first = self.store.next_unit(self.promise.stream())?;
+        self.promise.take(unit);
         self.store.note_handed_out(first);
         self.open = Some(Unit { first, pages: Vec::with_capacity(unit as usize) });
         self.store.work.notify_all(); // free space has shrunk: garbage collection may be due
@@ -174,12 +175,25 @@ impl<M: Medium> PageStore<M> {
         let mut extents = self.extents.borrow_mut();
         if extents.room(stream) == 0 {
             extents.close(stream);
-            let Some(id) = extents.open(stream, |id| self.medium.wear(id, stream)) else {
+            let Some(id) = self.open_on_medium(&mut extents, stream)? else {
                 assert!(stream.is_journal(), "what is promised is there");
                 return Err(MediumError::NoSpace.into());
             };
-            self.medium.open(id, extents.get(id).generation, stream)?;
+            extents.open(id, stream);
         }
         Ok(extents.next_unit(stream))
+    }
+
+    /// Has the medium open a free extent for `stream`; `None` if there is none. It is to be listed then, without an await
+    /// before that. If the medium refuses, it stays free.
+    pub(crate) fn open_on_medium(
+        &self,
+        extents: &mut Extents,
+        stream: Stream,
+    ) -> Result<Option<ExtentId>, MediumError> {
+        let next = extents.next_free(|id| self.medium.wear(id, stream));
+        let Some((id, generation)) = next else { return Ok(None) };
+        self.medium.open(id, generation, stream)?;
+        Ok(Some(id))
     }
 }

@@ -48,29 +48,28 @@ pub struct Shared<T> {
     remote: Remote,
     /// Callers that want the lock.
     waiting: AtomicU32,
+    /// Callers that wait for their futures to be woken.
+    parked: Mutex<Vec<Arc<Caller>>>,
     /// A task or a caller's future panicked within: nobody knows what is whole.
     is_broken: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// Says that something panicked while the lock was held.
-struct Breaks<'a> {
-    is_broken: &'a AtomicBool,
-    /// The thread was unwinding before: a destructor of the caller's calls.
-    was_panicking: bool,
-}
+/// Says to all who wait that something panicked while the lock was held, unless it ends before.
+struct Breaks<'a, T>(&'a Shared<T>);
 
-impl<'a> Breaks<'a> {
-    fn new(is_broken: &'a AtomicBool) -> Self {
-        Self { is_broken, was_panicking: thread::panicking() }
+impl<T> Breaks<'_, T> {
+    /// Nothing did.
+    fn end(self) {
+        std::mem::forget(self);
     }
 }
 
-impl Drop for Breaks<'_> {
+impl<T> Drop for Breaks<'_, T> {
     fn drop(&mut self) {
-        if thread::panicking() && !self.was_panicking {
-            self.is_broken.store(true, Ordering::Release);
-        }
+        self.0.is_broken.store(true, Ordering::Release);
+        self.0.parked.lock().iter().for_each(Wake::wake_by_ref);
+        self.0.remote.office().bell.ring();
     }
 }
 
@@ -144,17 +143,14 @@ impl<T: 'static> Shared<T> {
             inside,
             remote,
             waiting: AtomicU32::new(0),
+            parked: Mutex::default(),
             is_broken: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
     }
 
-    /// The runtime, for other threads. Something has to [`Self::drive`] it.
-    pub fn remote(&self) -> &Remote {
-        &self.remote
-    }
-
-    /// Whether a task or a future panicked within: [`Self::call`] panics then.
+    /// Whether a task or a future panicked within: [`Self::call`] panics then, also where it waited before, and [`Self::drive`]
+    /// returns.
     pub fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Acquire)
     }
@@ -193,18 +189,34 @@ impl<T: 'static> Shared<T> {
 
     /// Looks at what lives in the runtime, which waits for nothing and begins no I/O.
     ///
+    /// ```
+    /// # use std::{cell::{Cell, RefCell}, rc::Rc};
+    /// # let options = runtime::RealOptions::default();
+    /// # let shared = runtime::Shared::new(options, |_| async { Rc::new(Cell::new(7)) }).expect("a runtime");
+    /// assert_eq!(shared.look(|number| number.get()), 7);
+    /// ```
+    /// Nothing of it comes out, not by the closure either:
+    /// ```compile_fail,E0277
+    /// # use std::{cell::{Cell, RefCell}, rc::Rc};
+    /// # let options = runtime::RealOptions::default();
+    /// # let shared = runtime::Shared::new(options, |_| async { Rc::new(Cell::new(7)) }).expect("a runtime");
+    /// let taken_out = RefCell::new(None);
+    /// shared.look(|number| *taken_out.borrow_mut() = Some(Rc::clone(number)));
+    /// ```
+    ///
     /// # Panics
     /// As [`Self::call`].
-    pub fn look<R: Send>(&self, at: impl FnOnce(&T) -> R) -> R {
+    pub fn look<R: Send>(&self, at: impl FnOnce(&T) -> R + Send) -> R {
         self.assert_outside();
         let inside = self.lock_for_caller();
-        let breaks = Breaks::new(&self.is_broken);
+        let breaks = Breaks(self);
         let here = enter(&inside.rt);
         let before = inside.rt.handle.real().io.queued();
         let seen = at(inside.root.as_ref().expect("it is there until the runtime goes"));
         debug_assert_eq!(inside.rt.handle.real().io.queued(), before, "a look begins no I/O");
         inside.pass_on(&self.remote);
-        drop((here, breaks));
+        drop(here);
+        breaks.end();
         self.unlock(inside);
         seen
     }
@@ -218,7 +230,7 @@ impl<T: 'static> Shared<T> {
     /// waits for anything else it polls tasks that are ready; what then is left the thread that drives does.
     ///
     /// # Panics
-    /// If a task of the runtime calls it, which would wait for itself.
+    /// If a task of the runtime calls it, which would wait for itself; if something panicked within, now or while it waits.
     pub fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&T) -> F + Send) -> R {
         self.assert_outside();
         let caller =
@@ -230,7 +242,7 @@ impl<T: 'static> Shared<T> {
         loop {
             let inside = self.lock_for_caller();
             let before = inside.rt.handle.real().io.queued();
-            let breaks = Breaks::new(&self.is_broken);
+            let breaks = Breaks(self);
             let here = enter(&inside.rt);
             let inner = &inside.rt.handle.inner;
             let real = inside.rt.handle.real();
@@ -258,7 +270,8 @@ impl<T: 'static> Shared<T> {
             }
             let has_queued = real.io.queued() != before;
             inside.pass_on(&self.remote);
-            drop((here, breaks));
+            drop(here);
+            breaks.end();
             self.unlock(inside);
             if has_queued {
                 self.remote.office().bell.submit();
@@ -271,9 +284,19 @@ impl<T: 'static> Shared<T> {
                     let result = op.perform();
                     read = Some((place, op, result));
                 }
-                None => caller.wait(),
+                None => self.park(&caller),
             }
         }
+    }
+
+    /// Waits until the future of `caller` is woken, or the runtime is broken.
+    fn park(&self, caller: &Arc<Caller>) {
+        self.parked.lock().push(Arc::clone(caller));
+        // Whoever breaks it from here on finds the caller in the list.
+        if !self.is_broken() {
+            caller.wait();
+        }
+        self.parked.lock().retain(|other| !Arc::ptr_eq(other, caller));
     }
 
     /// Drives all tasks on this thread until [`Self::stop`], and lets callers go first.
@@ -284,7 +307,7 @@ impl<T: 'static> Shared<T> {
             if self.is_broken() {
                 return; // callers say so
             }
-            let breaks = Breaks::new(&self.is_broken);
+            let breaks = Breaks(self);
             let here = enter(&inside.rt);
             let handle = inside.rt.handle.clone();
             let before = handle.real().io.queued();
@@ -299,7 +322,8 @@ impl<T: 'static> Shared<T> {
                     Some(until.map(|until| handle.real().span_until(until)))
                 }
             };
-            drop((handle, here, breaks));
+            drop((handle, here));
+            breaks.end();
             self.unlock(inside);
             let Some(longest) = sleep else {
                 if has_queued {

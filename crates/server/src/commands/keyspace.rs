@@ -319,7 +319,7 @@ fn remove_at_one_instant(
     let mut batch = Batch::default();
     for pair in access.names_between(&from, &to) {
         let at = match pair {
-            Err(too_old @ levelhead::Error::TooOld) => {
+            Err(too_old @ levelhead::Error::TooOld { .. }) => {
                 access.write(batch)?;
                 return Ok(Err(too_old));
             }

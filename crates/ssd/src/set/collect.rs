@@ -2,6 +2,7 @@
 //! time; `jobs.rs` says which.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use block::Block;
@@ -9,7 +10,7 @@ use flash::{BlockAddress, PageAddress};
 use runtime::{IoClass, JoinHandle, Nanos};
 
 use super::Set;
-use super::jobs::{Facts, Job, Reason, Room, decide, is_space_low};
+use super::jobs::{Facts, Job, Reason, Room, decide, is_space_low, lacks_room};
 use super::place::Stream;
 use super::stale::InPeriod;
 use crate::gate::{Gate, Inside};
@@ -49,6 +50,7 @@ impl Set {
 
     /// Decides what to do next, and tells those whom the decision concerns.
     fn next_job(&self) -> Option<Job> {
+        self.jobs.decided.notify_all();
         let table = self.table.borrow();
         let facts = self.facts(&table);
         let decision = decide(&table, &facts);
@@ -93,6 +95,23 @@ impl Set {
         let critical =
             counted.filter(|(reads, _)| *reads >= self.profile.background.critical_reads);
         critical.max().map(|(_, block)| block)
+    }
+
+    /// Whether a read is to wait, because a block of it lies where data are in danger, and a lockdown waits for room.
+    pub(super) fn is_held_back(&self, blocks: &Range<u32>) -> bool {
+        if self.jobs.reclaims.borrow().is_empty() || !self.plm.windows.borrow().runs_jobs() {
+            return false;
+        }
+        lacks_room(self.room(&self.table.borrow()))
+            && blocks.clone().any(|block| self.is_in_danger(Lpn(block)))
+    }
+
+    fn is_in_danger(&self, lpn: Lpn) -> bool {
+        let Some(slot) = self.mapping.borrow().get(lpn) else { return false };
+        let (block, _) = self.flash.geometry().locate(self.layout.page(slot).0);
+        let reads = self.flash.with_array(|array| array.read_count(block));
+        reads >= self.profile.background.critical_reads
+            && self.jobs.reclaims.borrow().contains(&block)
     }
 
     /// Moves what is valid in a superblock and has it erased. Returns when the copies are on their

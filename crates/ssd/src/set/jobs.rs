@@ -48,6 +48,8 @@ pub(super) struct Jobs {
     /// A lockdown is to come, and what is in the buffer needs room.
     pub(super) wants_room: Cell<bool>,
     pub(super) changed: Notify,
+    /// A job has ended, or what there is to do has changed: reads that are held back wait for that.
+    pub(super) decided: Notify,
 }
 
 impl Default for Jobs {
@@ -61,6 +63,7 @@ impl Default for Jobs {
             leaving: Semaphore::new(LEAVING),
             wants_room: Cell::new(false),
             changed: Notify::default(),
+            decided: Notify::default(),
         }
     }
 }
@@ -152,8 +155,14 @@ fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// What to do next: data in danger, space for those who wait for it, data that will be in danger,
-/// space, wear.
+/// Whether a lockdown waits for room. Data in danger are not read then, and move behind that: where reads bring them there as fast as they
+/// can move, there would never be room.
+pub(super) fn lacks_room(room: Room) -> bool {
+    matches!(room, Room::MayCome | Room::Lacking)
+}
+
+/// What to do next: data in danger, unless a lockdown waits for room; space for those who wait for it, data that are or will be in
+/// danger, space, wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let as_it_is = Decision {
         job: None,
@@ -171,7 +180,8 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let of_mapping = || emptiest(true, Reason::Mapping);
     let victim = || emptiest(false, Reason::Space).or_else(of_mapping);
     // Collecting for those who wait may go on for long, and needs one free superblock.
-    if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE) {
+    let lacks_room = lacks_room(facts.room);
+    if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE && !lacks_room) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
     }
     if table.mapping_that_stay() > facts.mapping_superblocks
@@ -179,7 +189,6 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     {
         return Decision { job: Some(job), ..as_it_is };
     }
-    let lacks_room = matches!(facts.room, Room::MayCome | Room::Lacking);
     if (table.free() <= facts.kept || lacks_room)
         && let Some(job) = victim()
     {
@@ -187,7 +196,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     }
     // If it cannot be made, and nothing is on its way that could change that, so be it.
     let wants_room = facts.room == Room::MayCome;
-    if let Some(block) = facts.read_often {
+    if let Some(block) = facts.in_danger.or(facts.read_often) {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
     let to_be_free = free_soon(table);
@@ -306,6 +315,10 @@ mod tests {
         let reclaim = DANGER.map(Job::Reclaim);
         assert_eq!(decide(&low, &in_danger).job, reclaim);
         assert_eq!(decide(&low, &read_often).job, EMPTIEST, "clients wait");
+        let lacking = Facts { room: Room::Lacking, ..in_danger.clone() };
+        assert_eq!(decide(&table(&[9, 2, 5]), &lacking), of(EMPTIEST, true, false));
+        let in_vain = Facts { most_valid: 1, ..lacking };
+        assert_eq!(decide(&table(&[9, 2, 5]), &in_vain), of(reclaim, false, false));
         assert_eq!(decide(&table(&[9, 2, 5, 9, 9, 9]), &read_often).job, reclaim);
         assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "one is needed to collect another");
     }

@@ -64,6 +64,7 @@ impl Set {
         lane: Lane,
     ) -> Result<(Vec<Block>, Nanos), Unreadable> {
         self.charge_command(lane, blocks.end - blocks.start).await;
+        self.jobs.decided.wait_until(|| !self.is_held_back(&blocks)).await;
         self.note_read(&blocks);
         let bytes = u64::from(blocks.end - blocks.start) * u64::from(BLOCK_BYTES);
         let read = if blocks.end - blocks.start == 1 {

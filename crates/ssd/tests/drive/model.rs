@@ -58,6 +58,14 @@ fn the_same_seed_runs_the_same_way() {
     }
 }
 
+/// Reads brought data into danger faster than these could move, and no room was ever made for a lockdown.
+#[test]
+fn a_drive_whose_data_are_in_danger_makes_room_all_the_same() {
+    let tally = run_trial(620_193, &Shape::of_restless_seed(620_193), None);
+    let tally = tally.unwrap_or_else(|error| panic!("{error}"));
+    assert!(tally.reclaims > 0, "{tally}");
+}
+
 /// Clients waited for mapping pages, these for superblocks, and collection for clients.
 #[test]
 fn a_paged_drive_comes_to_no_standstill() {
