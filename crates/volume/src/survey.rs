@@ -173,12 +173,10 @@ fn newest_opening(found: &[Found], rules: &Rules) -> Option<Opening> {
 /// What the extent is by what its members say; `None` if it holds nothing that counts.
 pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Rules { layout, spares, .. } = *rules;
-    let is_any = |it: Found| found.contains(&it);
     let silent = found.iter().filter(|found| matches!(found, Found::Gone | Found::Unread)).count();
     let Some(newest) = newest_opening(found, rules) else {
-        // Those that are silent may have it: what is there is not to be taken for nothing. A mirror may be the only one.
-        let may_be_there = silent > spares || layout == Layout::Mirrored && is_any(Found::Unread);
-        return may_be_there.then_some(Verdict::UNKNOWN);
+        // Those that are silent may have it: what is there is not to be taken for nothing.
+        return (silent > spares).then_some(Verdict::UNKNOWN);
     };
     let members = || found.iter().enumerate();
     let all = |is_it: &dyn Fn(&Found) -> bool| {
@@ -345,8 +343,6 @@ mod tests {
             let found = verdict.map(|verdict| (verdict.whole, verdict.doubted));
             assert_eq!(found, expected, "{members:?}");
         }
-        // A mirror may be the only one that has it.
-        assert_eq!(whole(Layout::Mirrored, &[BLANK, Found::Unread]), Some(0));
         assert_eq!(whole(Layout::Mirrored, &[now, Found::Unread]), Some(0b01));
     }
 
