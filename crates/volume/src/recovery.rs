@@ -91,8 +91,6 @@ impl<M: Medium> Inner<M> {
             fresh,
         };
         let verdict = judge(found, &rules);
-        if std::env::var("DBG").is_ok() {
-            eprintln!("{id:?} {found:?} => {verdict:?}");
         if let Some(verdict) = verdict {
             let frontiers = frontiers_of(verdict.whole, found);
             let furthest = frontiers.iter().copied().max().unwrap_or(0);
