@@ -6,7 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, Stream};
-use runtime::{IoClass, PageImage};
+use runtime::{IoClass, PageImage, join_all};
 
 use crate::extents::{Extent, Presence, bit};
 use crate::header::{self, Header};
@@ -14,6 +14,9 @@ use crate::planted::Fault;
 use crate::run;
 use crate::volume::{Inner, Taker};
 use crate::writing::Done;
+
+/// Extents whose headers are written at a time.
+const NOTES_AT_ONCE: usize = 64;
 
 impl<M: Medium> Inner<M> {
     /// Writes a member's header of an extent as things stand.
@@ -48,8 +51,23 @@ impl<M: Medium> Inner<M> {
     /// A header condemns never more members than the layout stands, and only once the others have durably what
     /// they have: should power fail now, they alone are relied on.
     pub(crate) async fn note_absence(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
-        if !self.begin_noting(id, life).await {
-            return Ok(());
+        // A member that has just been filled is noted until it has its own header. With another one beside it these would be too many.
+        let is_free = || {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            let (missing, all) = (extent.missing(), extent.noted | extent.missing());
+            let waits = self.is_anywhere && self.stands(missing) && !self.stands(all);
+            extent.life != life || !waits
+        };
+        loop {
+            self.changed.wait_until(is_free).await;
+            if !self.begin_noting(id, life).await {
+                return Ok(());
+            }
+            if is_free() {
+                break;
+            }
+            self.end_noting(id);
         }
         let noted = self.note_who_is_missing(id, life).await;
         self.end_noting(id);
@@ -73,14 +91,39 @@ impl<M: Medium> Inner<M> {
             let due = extents.iter().filter(|(_, extent)| is_due(extent));
             due.map(|(id, extent)| (id, extent.life)).collect()
         };
-        for (id, life) in &due {
-            let _noted = self.note_absence(*id, *life).await;
+        for due in due.chunks(NOTES_AT_ONCE) {
+            let notes = due.iter().map(|(id, life)| self.note_absence(*id, *life));
+            join_all(notes.collect::<Vec<_>>()).await;
         }
         for stream in Stream::ALL.into_iter().filter(|_| !due.is_empty()) {
-            for (taker, sync) in self.submit_syncs(stream) {
-                if let Err(why) = sync.await {
-                    self.fail(&taker, why);
-                }
+            self.sync_notes(stream).await;
+        }
+    }
+
+    /// Notes durably that a member lacks an extent, before it is emptied; false if that failed.
+    pub(crate) async fn note_before_emptying(
+        self: &Rc<Self>,
+        member: usize,
+        id: ExtentId,
+        life: u64,
+    ) -> bool {
+        let is_noted = || self.extents.borrow().get(id).noted & bit(member) != 0;
+        if !self.is_anywhere || is_noted() {
+            return true;
+        }
+        if self.note_absence(id, life).await.is_err() || !is_noted() {
+            return false;
+        }
+        let stream = self.extents.borrow().get(id).stream;
+        self.sync_notes(stream).await;
+        true
+    }
+
+    /// Makes headers of a stream durable; who fails takes no more writes.
+    async fn sync_notes(&self, stream: Stream) {
+        for (taker, sync) in self.submit_syncs(stream) {
+            if let Err(why) = sync.await {
+                self.fail(&taker, why);
             }
         }
     }
@@ -196,6 +239,7 @@ impl<M: Medium> Inner<M> {
         let takers = self.takers_of(self.all() & !missing);
         let syncs: Vec<_> =
             takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
+        self.tell_windows();
         for (taker, sync) in syncs {
             if let Err(why) = sync.await {
                 self.missed(&taker, id, life, why);
@@ -210,6 +254,7 @@ impl<M: Medium> Inner<M> {
             (taker, header)
         };
         let headers: Vec<_> = self.takers_of(members & self.all()).map(append).collect();
+        self.tell_windows();
         for (taker, header) in headers {
             if let Err(why) = header.await {
                 self.missed(&taker, id, life, why);

@@ -16,8 +16,8 @@ pub struct Options {
     pub fills: bool,
     /// Bytes a second that a member is filled with in the background.
     pub refill_bytes_per_second: u64,
-    /// How often the filling of a member reads again what the others could not give, a second later each time, before it takes a
-    /// page for lost. What they cannot read for a moment is not lost.
+    /// How often the filling of a member reads again what the others could not give of an extent, a second later each time, before it takes
+    /// pages for lost. What they cannot read for a moment is not lost.
     pub refill_retries: u32,
     /// Processor time for the exclusive or of a KiB with another.
     pub xor_ns_per_kib: f64,

@@ -116,6 +116,14 @@ impl<M: Medium> Inner<M> {
         }
         let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await
         {
+            // A header that rot made into something else cannot be read either.
+            Ok(image)
+                if self.heeds_unread(taker, id)
+                    && !image.bytes().is_empty()
+                    && header::decode(image.bytes()).is_none() =>
+            {
+                return Found::Unread;
+            }
             Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
             Err(MediumError::Gone) => return Found::Gone,
             // A member of another kind may have a header that a power cut left half written.

@@ -25,7 +25,7 @@ const PAUSE: Nanos = Nanos::from_millis(1_000);
 struct Pace {
     /// When the next stripe may be filled in.
     due: Nanos,
-    /// How often it may still read again what others could not give.
+    /// How often it may still read again what others could not give of an extent.
     retries: u32,
 }
 
@@ -49,8 +49,7 @@ impl<M: Medium> Inner<M> {
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
             inner.note_before_filling(member).await;
-            let retries = inner.options.refill_retries;
-            let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries }, false);
+            let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries: 0 }, false);
             while let Some(id) = inner.next_to_fill(member) {
                 if let End::Stop = inner.fill(member, id, &mut pace).await {
                     break;
@@ -100,10 +99,15 @@ impl<M: Medium> Inner<M> {
             // Its own error shows by its condition.
             self.of_member(&taker, taker.medium.frontier(id).await).unwrap_or(0)
         };
+        if kept == 0 && !self.note_before_emptying(member, id, life).await {
+            let is_same = self.extents.borrow().get(id).life == life;
+            return if is_same { End::Stop } else { End::Next };
+        }
         let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
         if !is_same || !self.can_fill(member, id) {
             return End::Next;
         }
+        pace.retries = self.options.refill_retries;
         let before = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -242,7 +246,7 @@ impl<M: Medium> Inner<M> {
         if pace.due > self.handle.now() {
             self.handle.sleep_until(pace.due).await;
         }
-        let chunk = self.rebuilt_chunk(taker.index, id, row, pace).await?;
+        let chunk = self.rebuilt_chunk(taker, id, life, row, pace).await?;
         if !self.is_wanted(taker, id, life) {
             return Ok(());
         }
@@ -273,18 +277,22 @@ impl<M: Medium> Inner<M> {
     /// What a member should have of a stripe; all reads are submitted together.
     async fn rebuilt_chunk(
         self: &Rc<Self>,
-        member: usize,
+        taker: &Taker<M>,
         id: ExtentId,
+        life: u64,
         row: u32,
         pace: &mut Pace,
     ) -> Result<Vec<PageImage>, MediumError> {
         let spot = |offset| Spot { extent: id, row, column: 0, offset };
-        let rebuild = |offset| self.rebuild_for(member, spot(offset), IoClass::GcRead);
+        let rebuild = |offset| self.rebuild_for(taker.index, spot(offset), IoClass::GcRead);
         let reads: Vec<_> = (0..self.stripes.chunk_pages()).map(rebuild).collect();
         let mut chunk = Vec::with_capacity(reads.len());
         for (offset, read) in (0..).zip(reads) {
             let mut read = read.await;
-            while matches!(read, Err(MediumError::Unreadable(_))) && pace.retries > 0 {
+            while matches!(read, Err(MediumError::Unreadable(_)))
+                && pace.retries > 0
+                && self.is_wanted(taker, id, life)
+            {
                 pace.retries -= 1;
                 self.handle.sleep(PAUSE).await;
                 read = rebuild(offset).await;

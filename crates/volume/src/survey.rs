@@ -188,10 +188,8 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Header { run, generation, stream, revision, .. } = newest.header;
     let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
     let noted = if rules.heeds_notes { absent } else { 0 };
-    // In the first run none can have taken another one's place.
-    let fresh = if run::count(run) > 1 { rules.fresh } else { 0 };
-    let seems_unsynced = rules.heeds_notes && denies & !noted & !fresh != 0;
-    let lack = match denies & fresh {
+    let seems_unsynced = rules.heeds_notes && denies & !noted & !rules.fresh != 0;
+    let lack = match denies & rules.fresh {
         0 if seems_unsynced => denies | noted | unread,
         0 => denies | noted,
         _ => denies,

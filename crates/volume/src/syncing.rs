@@ -116,11 +116,15 @@ impl<M: Medium> Inner<M> {
         let pass = self.pass(stream);
         let syncs =
             takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
+        self.tell_windows();
+        syncs
+    }
+
+    /// Somebody waits for slots now.
+    pub(crate) fn tell_windows(&self) {
         if let Some(windows) = self.windows() {
-            // Somebody waits for slots now.
             windows.changed.notify_all();
         }
-        syncs
     }
 
     /// Waits for stripes that were acknowledged before the members had them: their writes have ended, in
