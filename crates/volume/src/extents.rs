@@ -26,6 +26,7 @@ pub(crate) enum Presence {
 
 /// An extent of the volume.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Extent {
     /// Counts how often it was opened or released: whoever waited meanwhile finds out by it.
     pub life: u64,

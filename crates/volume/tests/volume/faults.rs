@@ -309,7 +309,7 @@ fn history(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         let mends = rng.chance(0.5);
         let behind = move |world: &World| {
             if mends {
-                world.mend()
+                world.mend();
             }
         };
         let opened = world.open_and_run(seed + 1_000 * life, span(rng), behind);
