@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Store};
 use runtime::Rng;
 
-use crate::scratch::{faulty, seeds, small, told_while, wanted};
+use crate::scratch::{STANDS_STILL, faulty, seeds, small, told_while, wanted};
 
 const EIO: i32 = 5;
 /// Reads of an opening that fail, one after the other; `LEVELHEAD_EVERY` asks for others than each thirteenth.
@@ -100,11 +102,17 @@ fn wanted_path(parent: u32) -> PathBuf {
 /// Puts until that is refused, and says which puts were acknowledged.
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
+#[expect(clippy::disallowed_methods, reason = "a watchdog in real time")]
 fn puts_until_it_is_refused() {
     let Ok(text) = fs::read_to_string(wanted_path(std::os::unix::process::parent_id())) else {
         return;
     };
     let directories: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
+    // A store that stands still is told, not waited for.
+    thread::spawn(|| {
+        thread::sleep(Duration::from_mins(5));
+        std::process::exit(STANDS_STILL);
+    });
     let store = Store::open_over(&directories, &small()).expect("all is well");
     for n in 0..u64::from(u32::MAX) {
         let durability = if n % 8 == 7 { Durability::Group } else { Durability::None };

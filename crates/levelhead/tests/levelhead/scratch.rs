@@ -12,6 +12,9 @@ use levelhead::{Durability, Options, Store};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// How a process ends that had nothing to wait for and did not come to its end.
+pub(crate) const STANDS_STILL: i32 = 93;
+
 /// A directory that goes with it.
 pub(crate) struct Scratch(PathBuf);
 
@@ -107,7 +110,8 @@ pub(crate) fn told_while(test: &str, mut goes_on: impl FnMut(u32) -> bool) -> Op
             }
         }
     }
-    child.wait().expect("it ends");
+    let status = child.wait().expect("it ends");
+    assert_ne!(status.code(), Some(STANDS_STILL), "the process stood still");
     last
 }
 
