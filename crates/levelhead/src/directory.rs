@@ -157,7 +157,8 @@ impl Making {
     /// [`Error::InUse`]: somebody else does, or one of them is named twice.
     pub(crate) fn begin(directories: &[PathBuf]) -> Result<Self, Error> {
         let held = directories.iter().map(|path| {
-            let file = fs::File::open(path).map_err(|error| system(path, "opened", &error))?;
+            let file =
+                fs::File::open(path).map_err(|error| Error::of_path(path, "opened", &error))?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
                 // Some file systems have no locks of directories; `data` has one of its own.
@@ -217,7 +218,7 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<fs::File> {
 fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let found = match path.metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        found => found.map_err(|error| system(path, "read", &error))?,
+        found => found.map_err(|error| Error::of_path(path, "read", &error))?,
     };
     let damaged =
         |what: &str| Error::Damaged { path: path.to_owned(), offset: None, what: what.to_owned() };
@@ -226,7 +227,7 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
     let mut text = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut text));
-    read.map_err(|error| system(path, "read", &error))?;
+    read.map_err(|error| Error::of_path(path, "read", &error))?;
     Ok(Some(text))
 }
 
@@ -408,7 +409,7 @@ pub(crate) fn make(directory: &Path) -> Result<(), Error> {
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let synced = made.and_then(|()| fs::File::open(parent)?.sync_all());
-    synced.map_err(|error| system(directory, "made", &error))
+    synced.map_err(|error| Error::of_path(directory, "made", &error))
 }
 
 /// Says what each of them is, durably.
@@ -437,14 +438,14 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     let body = format!("{MARK} Do not edit.\n{text}");
     if is_drive {
         let written = drive::write(directory, &format!("{body}{}", checksum_of(&body)));
-        return written.map_err(|error| system(&path, "written", &error));
+        return written.map_err(|error| Error::of_path(&path, "written", &error));
     }
     // Left by somebody who was ended while it wrote; whatever it is, nothing is written through it.
     let removed = match fs::remove_file(&part) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,
     };
-    removed.map_err(|error| system(&part, "removed", &error))?;
+    removed.map_err(|error| Error::of_path(&part, "removed", &error))?;
     let written = fs::File::create_new(&part).and_then(|mut file| {
         file.write_all(body.as_bytes())?;
         file.write_all(checksum_of(&body).as_bytes())?;
@@ -452,16 +453,12 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
         fs::rename(&part, &path)?;
         fs::File::open(directory)?.sync_all()
     });
-    written.map_err(|error| system(&path, "written", &error))
+    written.map_err(|error| Error::of_path(&path, "written", &error))
 }
 
 /// The last line, which holds for all before it.
 fn checksum_of(body: &str) -> String {
     format!("{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
-}
-
-fn system(path: &Path, doing: &str, error: &std::io::Error) -> Error {
-    Error::of_path(path, doing, error)
 }
 
 #[cfg(test)]

@@ -66,16 +66,12 @@ pub(crate) fn check_is_blank(path: &Path) -> Result<(), Error> {
 /// How large it is, in bytes.
 pub(crate) fn bytes(path: &Path) -> Result<u64, Error> {
     let size = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
-    size.map_err(|error| failed(path, "measured", &error))
+    size.map_err(|error| Error::of_path(path, "measured", &error))
 }
 
 fn read_at(path: &Path, offset: u64, bytes: usize) -> Result<Vec<u8>, Error> {
     let mut buffer = vec![0; bytes];
     let read = File::open(path).and_then(|file| file.read_exact_at(&mut buffer, offset));
-    read.map_err(|error| failed(path, "read", &error))?;
+    read.map_err(|error| Error::of_path(path, "read", &error))?;
     Ok(buffer)
-}
-
-fn failed(path: &Path, doing: &str, error: &std::io::Error) -> Error {
-    Error::of_path(path, doing, error)
 }

@@ -96,7 +96,7 @@ impl<M: Medium> Inner<M> {
             join_all(notes.collect::<Vec<_>>()).await;
         }
         for stream in Stream::ALL.into_iter().filter(|_| !due.is_empty()) {
-            self.sync_notes(stream).await;
+            self.sync_members(stream).await;
         }
     }
 
@@ -115,17 +115,8 @@ impl<M: Medium> Inner<M> {
             return false;
         }
         let stream = self.extents.borrow().get(id).stream;
-        self.sync_notes(stream).await;
+        self.sync_members(stream).await;
         true
-    }
-
-    /// Makes headers of a stream durable; who fails takes no more writes.
-    async fn sync_notes(&self, stream: Stream) {
-        for (taker, sync) in self.submit_syncs(stream) {
-            if let Err(why) = sync.await {
-                self.fail(&taker, why);
-            }
-        }
     }
 
     async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
@@ -146,6 +137,8 @@ impl<M: Medium> Inner<M> {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
             extent.noted |= extent.missing();
+            let stands = !self.is_anywhere || !heeds_most || self.stands(extent.noted);
+            assert!(stands, "a header condemns more members than the layout stands");
             extent.revision = run::next_revision(self.run.get(), extent.revision);
             !extent.missing()
         };
@@ -235,12 +228,7 @@ impl<M: Medium> Inner<M> {
             let extents = self.extents.borrow();
             (extents.get(id).missing(), extents.get(id).stream)
         };
-        let pass = self.pass(stream);
-        let takers = self.takers_of(self.all() & !missing);
-        let syncs: Vec<_> =
-            takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
-        self.tell_windows();
-        for (taker, sync) in syncs {
+        for (taker, sync) in self.submit_syncs_of(self.all() & !missing, stream) {
             if let Err(why) = sync.await {
                 self.missed(&taker, id, life, why);
             }

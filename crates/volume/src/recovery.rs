@@ -31,7 +31,8 @@ impl<M: Medium> Volume<M> {
     pub async fn recover(setup: Setup<M>) -> Result<Self, VolumeError> {
         let volume = Self::create(setup)?;
         let inner = &volume.inner;
-        inner.ask_for_writes().await;
+        // Members that take no more writes say so before anything is decided that counts on them.
+        inner.sync_members(Stream::Manifest).await;
         let mut found = Vec::with_capacity(inner.stripes.shape().extents as usize);
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
             found.push(inner.look_at(id).await?);
@@ -52,16 +53,6 @@ impl<M: Medium> Volume<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Members that take no more writes say so before anything is decided that counts on them.
-    async fn ask_for_writes(&self) {
-        let syncs = self.submit_syncs(Stream::Manifest);
-        for (taker, sync) in syncs {
-            if let Err(why) = sync.await {
-                self.fail(&taker, why);
-            }
-        }
-    }
-
     /// What members have of an extent, in their order.
     async fn look_at(&self, id: ExtentId) -> Result<Vec<Found>, VolumeError> {
         let takers = self.takers();

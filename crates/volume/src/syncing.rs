@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use pages::{ExtentId, Medium, Stream};
 
-use crate::extents::{Extent, bit};
+use crate::extents::{Extent, bit, bits};
 use crate::planted::Fault;
 use crate::volume::{Inner, Taker};
 use crate::windows::Pass;
@@ -107,17 +107,33 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    pub(crate) fn submit_syncs(
+    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+        let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
+        let members = self.takers_of(self.all()).skip(skipped).map(|taker| taker.index);
+        self.submit_syncs_of(bits(members), stream)
+    }
+
+    /// Submits a sync to members, of those that take writes.
+    pub(crate) fn submit_syncs_of(
         &self,
+        members: u64,
         stream: Stream,
     ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
-        let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
-        let takers = self.takers_of(self.all()).skip(skipped);
         let pass = self.pass(stream);
+        let takers = self.takers_of(members);
         let syncs =
             takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
         self.tell_windows();
         syncs
+    }
+
+    /// Syncs a stream on all members; who fails takes no more writes.
+    pub(crate) async fn sync_members(&self, stream: Stream) {
+        for (taker, sync) in self.submit_syncs(stream) {
+            if let Err(why) = sync.await {
+                self.fail(&taker, why);
+            }
+        }
     }
 
     /// Somebody waits for slots now.
