@@ -1,4 +1,4 @@
-//! What a server does while a command walks far. One thread serves all connections.
+//! What a server does while turns in the store are taken, and while a command walks far.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ struct Stand {
 }
 
 impl Stand {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, workers: usize) -> Self {
         let directory = format!("levelhead-{name}-{}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         let _ = std::fs::remove_dir_all(&directory);
@@ -26,7 +26,7 @@ impl Stand {
         };
         let store = Store::open(&directory, &store_options).expect("a directory of our own");
         let listen = Some(([127, 0, 0, 1], 0).into());
-        let options = Options { listen, workers: 1, ..Options::default() };
+        let options = Options { listen, workers, ..Options::default() };
         let server = Server::start(store, options, Clock::system()).expect("a new store");
         Self { server: Some(server), directory }
     }
@@ -67,10 +67,38 @@ fn is_silent(stream: &mut TcpStream) -> bool {
     early.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
+/// While all turns in the store are taken, what needs none is answered, and the rest of a pipeline in its order when there is one.
+#[test]
+fn what_needs_no_store_waits_for_nobody() {
+    let mut stand = Stand::new("turns", 2);
+    let turn = stand.state().in_store.try_acquire().expect("nobody has it");
+    assert!(stand.state().in_store.try_acquire().is_err(), "the other thread is kept out");
+    let connect = || {
+        let stream = stand.connect();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes that");
+        stream
+    };
+    let mut waiting: Vec<TcpStream> = (0..8).map(|_| connect()).collect();
+    for stream in &mut waiting {
+        stream.write_all(b"PING\r\nSET a b\r\nECHO hi\r\nGET a\r\n").expect("it reads");
+        receive(stream, "+PONG\r\n");
+    }
+    let mut other = connect();
+    other.write_all(b"MULTI\r\nGET a\r\nDISCARD\r\nDBSIZE\r\nINFO memory\r\n").expect("it reads");
+    receive(&mut other, "+OK\r\n+QUEUED\r\n+OK\r\n:0\r\n$");
+    assert!(is_silent(&mut waiting[0]), "it waits");
+    drop(turn);
+    for stream in &mut waiting {
+        receive(stream, "+OK\r\n$2\r\nhi\r\n$1\r\nb\r\n");
+    }
+    let server = stand.server.take().expect("it runs");
+    server.stop().expect("nothing is in the way");
+}
+
 /// A walk gives back its thread and its turn in the store, and gets both again far from others; its reply is that of one instant.
 #[test]
 fn others_are_answered_before_a_long_walk_has_its_turn() {
-    let stand = Stand::new("far-turns");
+    let stand = Stand::new("far-turns", 1);
     let key = |number| format!("key:{number:05}");
     let access = stand.state().database.access();
     for number in 0..KEYS {
@@ -93,7 +121,7 @@ fn others_are_answered_before_a_long_walk_has_its_turn() {
 /// What runs far keeps nobody waiting, whatever it waits for itself. It counts as one attempt for what it watches.
 #[test]
 fn others_are_answered_while_a_long_command_runs() {
-    let stand = Stand::new("far-runs");
+    let stand = Stand::new("far-runs", 1);
     let (mut long, mut other) = (stand.connect(), stand.connect());
     other.write_all(b"HSET h f 1\r\n").expect("it reads");
     receive(&mut other, ":1\r\n");
