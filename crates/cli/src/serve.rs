@@ -70,9 +70,9 @@ pub(crate) struct ServeArguments {
     /// The servers of a cluster and their slots, as in '127.0.0.1:7001 0-5460; ...', or a file with a line for each
     #[arg(long, value_name = "MAP|FILE")]
     cluster_map: Option<String>,
-    /// How large each file of a new store may become
-    #[arg(long, value_name = "BYTES", default_value = "16GiB", value_parser = parse_bytes)]
-    capacity: u64,
+    /// How large each file of the store may become: a larger size than before makes it grow. Without it as large as before; a new one 16 GiB
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    capacity: Option<u64>,
     /// Memory for the store's index and cache
     #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
     memory: u64,
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     allocator::keep_nothing_back();
     let options = options(arguments, allow_files(arguments.max_clients))?;
     let store_options = arguments.windows.added_to(levelhead::Options {
-        capacity_bytes: arguments.capacity,
+        capacity_bytes: arguments.capacity.unwrap_or(0),
         memory_bytes: arguments.memory,
         value_cache_bytes: arguments.value_cache,
         degraded: arguments.degraded,

@@ -23,6 +23,7 @@ pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {
         page_bytes,
         pages_per_extent: pages_per_extent as u32,
         extents,
+        grows_to: 0,
         append_unit: 1,
         parallelism: 1,
     };

@@ -69,6 +69,8 @@ pub struct FileOptions {
     pub room: RoomOf,
     /// It takes no writes, and may lie on what takes none. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
     pub read_only: bool,
+    /// A file that is shorter is made so long, in bytes, by a hole at its end, which is durable when it is open; drives are as long as they are.
+    pub least_bytes: u64,
     /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
     /// none is there.
     pub bears_missing: bool,
@@ -319,7 +321,7 @@ async fn open_file(
     path: &Path,
     options: FileOptions,
 ) -> Result<Opened, FileError> {
-    let FileOptions { direct, read_only, .. } = options;
+    let FileOptions { direct, read_only, least_bytes, .. } = options;
     let found = path.metadata().map_err(|error| FileError::system(path, "looked at", error))?;
     let is_drive = found.file_type().is_block_device();
     if !is_drive && !found.is_file() {
@@ -334,7 +336,12 @@ async fn open_file(
     let plain = open_with(flags).map_err(|error| FileError::system(path, "opened", error))?;
     let mut plain = locked(path, plain)?;
     let bytes = plain.seek(SeekFrom::End(0));
-    let bytes = bytes.map_err(|error| FileError::system(path, "measured", error))?;
+    let mut bytes = bytes.map_err(|error| FileError::system(path, "measured", error))?;
+    if bytes < least_bytes && !is_drive {
+        let grown = plain.set_len(least_bytes).and_then(|()| plain.sync_all());
+        grown.map_err(|error| FileError::system(path, "made larger", error))?;
+        bytes = least_bytes;
+    }
     let blocks = bytes / u64::from(BLOCK_BYTES);
     if blocks == 0 {
         return Err(FileError::TooSmall(path.to_owned()));

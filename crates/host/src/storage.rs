@@ -282,6 +282,7 @@ impl Storage {
             page_bytes: files.page_bytes,
             pages_per_extent: self.pages_per_extent(),
             extents: self.extents()?,
+            grows_to: 0,
             append_unit: 1,
             parallelism: files.appends,
         })
@@ -390,6 +391,7 @@ impl Storage {
             page_blocks: files.page_bytes / BLOCK_BYTES,
             pages_per_extent: self.pages_per_extent(),
             extents,
+            grows_to: 0,
             parallelism: files.appends,
             run_pages: 1,
             reuse: Reuse::LeastWorn,

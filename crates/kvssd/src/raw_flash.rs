@@ -46,6 +46,7 @@ pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
         page_bytes: geometry.page_bytes,
         pages_per_extent: Superblocks::new(geometry).pages(),
         extents: geometry.blocks_per_die() - reserved,
+        grows_to: 0,
         append_unit: geometry.program_unit(),
         parallelism: geometry.dies(),
     }

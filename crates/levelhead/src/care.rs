@@ -314,7 +314,8 @@ pub fn repair(
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
     // A directory that is away is not to lack anything for it.
     let read_only = !directory::lost(&paths).is_empty();
-    let old = Options { create_if_missing: false, read_only, ..options.clone() };
+    // `capacity_bytes` is that of the new one.
+    let old = Options { create_if_missing: false, read_only, capacity_bytes: 0, ..options.clone() };
     directory::check_holds_none(into.as_ref())?;
     match Store::open_over(&paths, &old) {
         Ok(store) => {

@@ -7,135 +7,35 @@
 //! A directory that does not exist is lost only if the others know it by that name, or whoever opens the store says so
 //! ([`Options::degraded`]): else it is a name mistyped, and the directory that was meant would lack what is written without it.
 
+pub(crate) mod growth;
+mod identity;
 mod names;
 
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::drive;
 use crate::error::Error;
-use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
+use crate::options::PAGE_BYTES;
 use crate::store::Store;
+pub(crate) use identity::Identity;
 use names::in_words;
 pub(crate) use names::{check_names, known_as, note_names};
 
-/// The version of the directory's form. What is in pages has one of its own.
-const FORMAT: u32 = 1;
+/// Versions of the directory's form that this program reads: the second one is that of stores whose files may grow. What is in pages has one of its own.
+const FORMATS: RangeInclusive<u32> = 1..=2;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
-const WRITE_BYTES: u32 = 64 << 10;
 /// What the text begins with.
 const MARK: &str = "# A Levelhead store.";
 /// No text is longer: 64 names of the longest paths fit.
 const MOST_TEXT: u64 = 1 << 20;
 /// What the last line begins with.
 const CHECKSUM: &str = "# checksum ";
-
-/// What a directory says of itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Identity {
-    pub format: u32,
-    /// Of the store; the same in all its directories.
-    pub id: u32,
-    /// Directories that the store is over, and which of them this is, from 0.
-    pub members: u16,
-    pub member: u16,
-    pub page_bytes: u32,
-    pub extent_bytes: u64,
-    pub capacity_bytes: u64,
-    /// Values up to this length stand beside their keys.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub inline_up_to: u32,
-    /// Not all of the store is there yet, as far as this directory knows.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub is_being_made: bool,
-    /// Where each of several directories was, when all of them were there last. Drives have no room for it, and names that change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directories: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-impl Identity {
-    /// A new store of so many bytes in each directory, with the smallest pages.
-    pub(crate) fn new(id: u32, members: u16, capacity_bytes: u64) -> Self {
-        // Some hundred extents, so that collecting one is a small part of the work, and none so small that its
-        // appends are.
-        let extent_bytes = (capacity_bytes / 512).next_power_of_two().clamp(1 << 20, 16 << 20);
-        let capacity_bytes = capacity_bytes / extent_bytes * extent_bytes;
-        let page_bytes = *PAGE_BYTES.start();
-        let is_being_made = false;
-        let format = FORMAT;
-        Self {
-            format,
-            id,
-            members,
-            member: 0,
-            page_bytes,
-            extent_bytes,
-            capacity_bytes,
-            inline_up_to: 0,
-            is_being_made,
-            directories: Vec::new(),
-        }
-    }
-
-    pub(crate) fn extents(&self) -> u32 {
-        (self.capacity_bytes / self.extent_bytes) as u32
-    }
-
-    pub(crate) fn pages_per_extent(&self) -> u32 {
-        (self.extent_bytes / u64::from(self.page_bytes)) as u32
-    }
-
-    /// Pages of 64 KiB: what is written at a time at most, and, where a store is over several files, what lies on one of them side by side. Reads wait
-    /// least beside writes of this length (decision 39).
-    pub(crate) fn pages_of_a_write(&self) -> u32 {
-        WRITE_BYTES / self.page_bytes
-    }
-
-    /// The page size of a store of which a write has so many pages, if there may be such a store.
-    pub(crate) fn page_bytes_by(pages_of_a_write: u32) -> Option<u32> {
-        let page_bytes = WRITE_BYTES.checked_div(pages_of_a_write)?;
-        let may_be = page_bytes.is_power_of_two() && PAGE_BYTES.contains(&page_bytes);
-        may_be.then_some(page_bytes)
-    }
-
-    /// Bytes of a memtable: what was asked for, or a 128th of what the files hold together beside parity. Then the room that is left for memtables,
-    /// and the log, take a twentieth of a small store.
-    pub(crate) fn memtable_bytes(&self, options: &Options) -> u64 {
-        const PART: u64 = 128;
-        const MOST: u64 = 32 << 20;
-        let files_of_data = u64::from(self.members.saturating_sub(1).max(1));
-        match options.memtable_bytes {
-            0 => (files_of_data * self.capacity_bytes / PART).clamp(*MEMTABLE_BYTES.start(), MOST),
-            given => given,
-        }
-    }
-
-    /// Whether the two are of one store.
-    fn is_of(&self, other: &Self) -> bool {
-        let shared = |it: &Self| Self {
-            member: 0,
-            is_being_made: false,
-            directories: Vec::new(),
-            ..it.clone()
-        };
-        shared(self) == shared(other)
-    }
-}
 
 /// The file with a store's pages.
 pub(crate) fn data_file(directory: &Path) -> PathBuf {
@@ -231,6 +131,12 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(text))
 }
 
+/// What of a text is the same in all its versions.
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
+}
+
 /// What a directory says; nothing if it is not a store's.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     let path = identity_file(directory);
@@ -250,19 +156,21 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     if checksum != checksum_of(body) {
         return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
     }
-    let identity: Identity = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
-    if identity.format != FORMAT {
-        let found = identity.format;
+    let Form { format } = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
+    if !FORMATS.contains(&format) {
+        let (least, most) = FORMATS.into_inner();
         return Err(Error::Invalid(format!(
-            "{}: the store has format {found}, this program reads format {FORMAT}: use the one that made it",
+            "{}: the store has format {format}, this program reads formats {least} to {most}: use the one that made it",
             path.display()
         )));
     }
+    let identity: Identity = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
         && PAGE_BYTES.contains(&identity.page_bytes)
         && identity.page_bytes.is_power_of_two()
         && identity.extent_bytes.is_multiple_of(u64::from(identity.page_bytes))
         && identity.capacity_bytes.is_multiple_of(identity.extent_bytes)
+        && identity.grows_to_bytes.is_multiple_of(identity.extent_bytes)
         && identity.member < identity.members;
     if !is_sound {
         return Err(damaged("its numbers contradict each other".to_owned()));
@@ -318,7 +226,9 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
         if first.as_ref().is_some_and(|first| !first.is_of(&identity)) {
             return Err(wrong("it is of another store than the first directory"));
         }
-        first.get_or_insert(Identity { member: 0, is_being_made: false, ..identity });
+        let capacity_bytes = first.map_or(0, |first| first.capacity_bytes);
+        let capacity_bytes = capacity_bytes.max(identity.capacity_bytes);
+        first = Some(Identity { member: 0, is_being_made: false, capacity_bytes, ..identity });
     }
     match first {
         Some(_) if missing.len() > 1 => Err(Error::Missing(format!(
@@ -459,40 +369,4 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
 /// The last line, which holds for all before it.
 fn checksum_of(body: &str) -> String {
     format!("{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_drive_says_of_itself_fits_a_sector() {
-        let identity =
-            Identity { member: 63, is_being_made: true, ..Identity::new(u32::MAX, 64, 1 << 62) };
-        let text = toml::to_string(&identity).expect("numbers can be written");
-        let body = format!("{MARK} Do not edit.\n{text}");
-        assert!(body.len() + checksum_of(&body).len() <= 512, "{body}");
-    }
-
-    #[test]
-    fn memtables_are_small_in_small_stores_unless_somebody_says_otherwise() {
-        let of = |members, capacity, memtable_bytes| {
-            let options = Options { memtable_bytes, ..Options::default() };
-            Identity::new(1, members, capacity).memtable_bytes(&options) >> 20
-        };
-        assert_eq!((of(1, 64 << 20, 0), of(1, 1 << 30, 0), of(3, 1 << 30, 0)), (1, 8, 16));
-        assert_eq!((of(1, 16 << 30, 0), of(1, 1 << 40, 0)), (32, 32));
-        assert_eq!((of(1, 64 << 20, 7 << 20), of(1, 1 << 40, 1 << 30)), (7, 1024));
-    }
-
-    #[test]
-    fn a_store_is_cut_into_some_hundred_extents_of_whole_pages() {
-        for (capacity, extent, count) in
-            [(64 << 20, 1 << 20, 64), (1 << 30, 2 << 20, 512), (16 << 30, 16 << 20, 1024)]
-        {
-            let identity = Identity::new(1, 1, capacity);
-            assert_eq!((identity.extent_bytes, identity.extents()), (extent, count), "{capacity}");
-            assert_eq!(u64::from(identity.pages_per_extent()) * 4096, extent);
-        }
-    }
 }

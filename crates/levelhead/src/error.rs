@@ -86,6 +86,12 @@ impl Error {
         Self::Damaged { path, offset: None, what }
     }
 
+    /// A file of a store whose end is missing.
+    pub(crate) fn too_short(path: &Path, found: u64, had: u64) -> Self {
+        let what = format!("the file ends here, it had {had} bytes");
+        Self::Damaged { path: path.to_owned(), offset: Some(found), what }
+    }
+
     pub(crate) fn of_file(error: &FileError) -> Self {
         match error {
             FileError::InUse(path) => Self::InUse(path.clone()),

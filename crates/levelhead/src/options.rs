@@ -1,16 +1,16 @@
 //! What a store is opened with.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
 use pages::LogSync;
 
 use crate::directory::Identity;
-use crate::drive::is_drive;
 use crate::error::Error;
 
 /// The smallest store, in bytes of pages on each member.
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
+/// Bytes of pages on each member of a store that is made without a word of it.
+pub(crate) const USUAL_CAPACITY: u64 = 16 << 30;
 /// What a memtable may have, in bytes.
 pub(crate) const MEMTABLE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
@@ -95,8 +95,10 @@ pub struct Options {
     /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
     pub degraded: bool,
-    /// How large each of its files is, in bytes, at most; settled when it is made. A store does not grow: a larger size than it has is refused
-    /// ([`Error::Invalid`]), unless it is the default. [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. Room is taken as it is
+    /// How large each of its files may become, in bytes. 0, the default: as large as the store has been told before, 16 GiB if it is made. One that is opened with
+    /// more than it has grows, to 16 times of what it was made with, or 512 GiB if that is more; beyond it is refused ([`Error::Invalid`]), and
+    /// [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. It does not shrink: less than it has changes nothing. Nor do drives
+    /// grow, or stores that an earlier version made. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
     pub capacity_bytes: u64,
     /// Values up to this length, in bytes, stand beside their keys in the index; settled when a store is made: another one than it has is refused, unless it is
@@ -149,7 +151,7 @@ impl Default for Options {
             create_if_missing: true,
             read_only: false,
             degraded: false,
-            capacity_bytes: 16 << 30,
+            capacity_bytes: 0,
             inline_up_to: 0,
             page_bytes: *PAGE_BYTES.start(),
             memory_bytes: 256 << 20,
@@ -167,24 +169,12 @@ impl Default for Options {
 }
 
 /// What was settled when a store was made: what is asked for besides is not to be passed over in silence. What is as by default is not
-/// asked for; nor is a larger size on drives, which are as large as they are.
+/// asked for.
 ///
 /// # Errors
 /// [`Error::Invalid`], with what the store has, and what to do.
-pub(crate) fn check_settled(
-    directories: &[PathBuf],
-    options: &Options,
-    identity: &Identity,
-) -> Result<(), Error> {
-    let is_on_drives = options.simulated_drive.is_some() || directories.iter().any(|d| is_drive(d));
+pub(crate) fn check_settled(options: &Options, identity: &Identity) -> Result<(), Error> {
     let usual = Options::default();
-    let (asked, has) = (options.capacity_bytes, identity.capacity_bytes);
-    if asked > has && asked != usual.capacity_bytes && !is_on_drives {
-        return Err(Error::Invalid(format!(
-            "capacity_bytes is {asked}, and the store was made with {has} and cannot grow: copy it into a larger one \
-             (Store::checkpoint, levelhead backup)"
-        )));
-    }
     for (name, asked, usual, has) in [
         ("page_bytes", options.page_bytes, usual.page_bytes, identity.page_bytes),
         ("inline_up_to", options.inline_up_to, usual.inline_up_to, identity.inline_up_to),
@@ -216,9 +206,11 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
                 .to_owned(),
         );
     }
-    if options.capacity_bytes < LEAST_CAPACITY {
+    if options.capacity_bytes != 0 && options.capacity_bytes < LEAST_CAPACITY {
         let given = options.capacity_bytes;
-        return invalid(format!("capacity_bytes is {given}, must be {LEAST_CAPACITY} at least"));
+        return invalid(format!(
+            "capacity_bytes is {given}, must be {LEAST_CAPACITY} at least, or 0"
+        ));
     }
     let Options { page_bytes, inline_up_to, .. } = *options;
     if !page_bytes.is_power_of_two() || !PAGE_BYTES.contains(&page_bytes) {

@@ -15,15 +15,13 @@ use volume::Volume;
 
 use crate::any_engine::{AnyEngine, Plain};
 use crate::device::{self, Device};
-use crate::directory::{self, Identity, Making};
+use crate::directory::{self, Identity, Making, growth};
 use crate::drive;
 use crate::error::{Error, Place};
-use crate::options::{LEAST_CAPACITY, Options, check_settled};
+use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 
-/// Pages have numbers of 32 bits.
-const MOST_PAGES: u64 = u32::MAX as u64;
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
     pub engine: AnyEngine,
@@ -61,7 +59,7 @@ impl Root {
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
             Some(identity) => {
-                check_settled(&directories, &options, &identity)?;
+                check_settled(&options, &identity)?;
                 Box::pin(Self::reopen(handle, directories, options, identity)).await
             }
             None if options.create_if_missing && !options.read_only => {
@@ -85,7 +83,11 @@ impl Root {
     ) -> Result<Self, Error> {
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let most = profile.as_ref().map_or(u64::MAX, device::capacity_beside);
-        let capacity = capacity_of(&directories, options.capacity_bytes.min(most))?;
+        let wanted = match options.capacity_bytes {
+            0 => USUAL_CAPACITY,
+            given => given,
+        };
+        let capacity = capacity_of(&directories, wanted.min(most))?;
         directories.iter().try_for_each(|directory| directory::make(directory))?;
         let mut making = begin_making(&handle, &directories).await?;
         if let Some(identity) = directory::read_all(&directories)? {
@@ -120,6 +122,9 @@ impl Root {
             directories: directory::known_as(&directories),
             ..Identity::new(id, directories.len() as u16, capacity)
         };
+        let is_on_drives =
+            profile.is_some() || directories.iter().any(|path| drive::is_drive(path));
+        let identity = if is_on_drives { identity.growing_to(0) } else { identity };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
             directory::check_is_free(directory, file)?;
@@ -173,13 +178,19 @@ impl Root {
             directory::check_names(&directories)?;
         }
         directory::check_files(&directories)?;
-        let device = open_files(&handle, &files, options.read_only).await?;
+        let grown = growth::wanted(&directories, &options, &identity)?;
+        let device = open_files(&handle, &files, options.read_only, grown.unwrap_or(0)).await?;
+        // Who had the files until now may have made them larger.
+        let known = directory::read_all(&directories)?.unwrap_or(identity);
+        let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
+        let identity = Identity { capacity_bytes, ..known };
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let mut device = Device::new(&handle, device, profile.as_ref())?;
         if options.read_only {
             device = device.read_only();
         } else {
             directory::say_whole(&directories)?;
+            growth::say_capacity(&directories, identity.capacity_bytes)?;
             directory::adopt_drives(&directories, &identity)?;
         }
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
@@ -313,14 +324,15 @@ async fn begin_making(handle: &Handle, directories: &[PathBuf]) -> Result<Making
     }
 }
 
-/// Opens the files of a store, to be read only or not. A process that has just been killed may have them a little longer, until the kernel is done with
+/// Opens the files of a store, to be read only or not, of `least_bytes` each. A process that has just been killed may have them a little longer, until the kernel is done with
 /// its I/O.
 pub(crate) async fn open_files(
     handle: &Handle,
     files: &[PathBuf],
     read_only: bool,
+    least_bytes: u64,
 ) -> Result<FileDevice, Error> {
-    let options = FileOptions { read_only, ..file_options() };
+    let options = FileOptions { read_only, least_bytes, ..file_options() };
     let begun = handle.now();
     loop {
         match FileDevice::open(handle, files, options).await {
@@ -351,9 +363,7 @@ fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
             )));
         }
     }
-    // Beside parity.
-    let of_data = directories.len().saturating_sub(1).max(1) as u64;
-    let most = MOST_PAGES / of_data * u64::from(block::BLOCK_BYTES);
+    let most = growth::most_capacity(directories.len());
     if capacity > most {
         return Err(Error::Invalid(format!(
             "capacity_bytes is {capacity}, must be {most} at most over {} directories: a store has less than 2^32 pages of 4 KiB",
@@ -368,11 +378,8 @@ fn check_size(device: &Device, identity: &Identity, place: &Place) -> Result<(),
     for (shape, path) in device.sets().iter().zip(place.files.iter()) {
         let wanted = drive::first_byte(path) + identity.capacity_bytes;
         if shape.blocks < wanted / u64::from(block::BLOCK_BYTES) {
-            return Err(Error::Damaged {
-                path: path.clone(),
-                offset: Some(shape.blocks * u64::from(block::BLOCK_BYTES)),
-                what: format!("the file ends here, it had {} bytes", identity.capacity_bytes),
-            });
+            let found = shape.blocks * u64::from(block::BLOCK_BYTES);
+            return Err(Error::too_short(path, found, identity.capacity_bytes));
         }
     }
     Ok(())

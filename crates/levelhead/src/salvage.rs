@@ -172,7 +172,7 @@ async fn begin(
     identity: Identity,
 ) -> Result<(Taken, Place), Error> {
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-    let device = Device::new(&handle, open_files(&handle, &files, true).await?, None)?;
+    let device = Device::new(&handle, open_files(&handle, &files, true, 0).await?, None)?;
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
     let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;

@@ -37,6 +37,7 @@ pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec
         page_blocks: identity.page_bytes / block::BLOCK_BYTES,
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
+        grows_to: identity.most_extents(),
         parallelism: APPENDS,
         run_pages: identity.pages_of_a_write(),
         reuse: Reuse::First,

@@ -15,6 +15,7 @@ use pages::salvage::store_of;
 use volume::Layout;
 use volume::header::{self, Header};
 
+use crate::directory::growth::growths;
 use crate::directory::{self, Identity};
 use crate::error::Error;
 use crate::options::{PAGE_BYTES, most_inline};
@@ -31,7 +32,8 @@ const STEP: u64 = 1 << 20;
 pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error> {
     let said = directories.iter().filter_map(|directory| directory::read(directory).ok().flatten());
     let members = directories.len();
-    if let Some(identity) = said.into_iter().find(|said| usize::from(said.members) == members) {
+    let said = said.filter(|said| usize::from(said.members) == members);
+    if let Some(identity) = said.max_by_key(|said| said.capacity_bytes) {
         return Ok(vec![Identity { member: 0, is_being_made: false, ..identity }]);
     }
     // Pages do not say which values may stand beside keys: as long ones as any may, to read them.
@@ -47,7 +49,7 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     let mut found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
     let first = found.next().transpose()?;
     found.try_for_each(|other| other.map(drop))?;
-    Ok(first.into_iter().map(read).collect())
+    Ok(first.into_iter().flatten().map(read).collect())
 }
 
 /// A store on one file.
@@ -83,17 +85,25 @@ fn witnesses(file: &File, bytes: u64, page_bytes: u32) -> Option<(u32, u32)> {
     votes.into_iter().map(|(id, votes)| (votes, id)).max()
 }
 
-/// A file may be a little shorter than what was asked for, so that its extents are those of a longer one.
+/// Whether the file has grown it does not say, nor by how much: a smaller one has smaller extents. It may be a little shorter than what was asked for, too, so
+/// that its extents are those of a longer one.
 fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
     let likely = Identity::new(id, 1, bytes);
-    let longer = 2 * likely.extent_bytes;
-    let other = Identity { extent_bytes: longer, ..likely.clone() };
-    let fits = bytes.is_multiple_of(longer) && longer <= 16 << 20;
-    std::iter::once(likely).chain(fits.then_some(other)).collect()
+    let smaller = iter::successors(Some(likely.extent_bytes), |size| Some(size / 2));
+    let smaller = smaller.take_while(|size| *size >= STEP);
+    let sizes = smaller.chain(Some(2 * likely.extent_bytes).filter(|longer| *longer <= 16 * STEP));
+    let of_size = |extent_bytes| {
+        let has_grown = extent_bytes < likely.extent_bytes;
+        let likely = Identity { extent_bytes, capacity_bytes: bytes, ..likely.clone() };
+        let growths = growths(1, bytes, extent_bytes).into_iter();
+        let growths = growths.filter(move |most| !has_grown || *most > 0);
+        growths.map(move |most| likely.clone().growing_to(most))
+    };
+    sizes.filter(|size| bytes.is_multiple_of(*size)).flat_map(of_size).collect()
 }
 
 /// A store over several files, by the headers of one.
-fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity, Error>> {
+fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Vec<Identity>, Error>> {
     let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();
     let mut start = [0; header::HEADER_BYTES];
@@ -119,7 +129,9 @@ fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity,
     let page_bytes = Identity::page_bytes_by(chunk_pages)?;
     let is_sound = extent_bytes >= STEP && bytes >= extent_bytes;
     let capacity_bytes = bytes / extent_bytes.max(1) * extent_bytes;
-    is_sound.then_some(Ok(Identity { page_bytes, extent_bytes, capacity_bytes, ..likely }))
+    let likely = Identity { page_bytes, extent_bytes, capacity_bytes, ..likely };
+    let growths = is_sound.then(|| growths(members, capacity_bytes, extent_bytes))?;
+    Some(Ok(growths.into_iter().map(|most| likely.clone().growing_to(most)).collect()))
 }
 
 #[cfg(test)]

@@ -103,12 +103,15 @@ fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     Some(all)
 }
 
-/// The extents of a medium of this `shape`; `None` if these are not their bytes.
-pub fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
+/// The extents of a medium of this `shape`, of which the first `known` were there when this was written; those that it grew by are free.
+/// `None` if these are not their bytes.
+pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<Extents> {
+    (known <= shape.extents).then_some(())?;
     let opened = input.counter()?;
-    let extents = (0..shape.extents)
+    let mut extents = (0..known)
         .map(|id| read_extent(input, shape, ExtentId(id)))
         .collect::<Option<Vec<Extent>>>()?;
+    extents.resize(shape.extents as usize, Extent::blank());
     Some(Extents::restore(shape, extents, opened))
 }
 
@@ -165,6 +168,7 @@ mod tests {
         page_bytes: 1024,
         pages_per_extent: 32,
         extents: 1,
+        grows_to: 0,
         append_unit: 1,
         parallelism: 1,
     };
@@ -206,7 +210,7 @@ mod tests {
             let extent = Extent { cursor: 8, runs, ..Extent::opened(Stream::Objects, 1, 1) };
             let mut out = Writer::default();
             write_extents(&mut out, &Extents::restore(SHAPE, vec![extent.clone()], 1));
-            let extents = read_extents(&mut Reader::new(&out.finish()), SHAPE)?;
+            let extents = read_extents(&mut Reader::new(&out.finish()), SHAPE, SHAPE.extents)?;
             assert_eq!(*extents.get(ExtentId(0)), extent);
             let runs = (0..9).map(|place| extents.stamp(SHAPE.page(ExtentId(0), place)).1);
             Some(runs.collect::<Vec<u32>>())
@@ -237,7 +241,7 @@ mod tests {
             out.u64(1);
             out.u64(1);
             out.string(&[]);
-            read_extents(&mut Reader::new(&out.finish()), SHAPE).is_some()
+            read_extents(&mut Reader::new(&out.finish()), SHAPE, SHAPE.extents).is_some()
         };
         assert!(is_read(32, 4, 4));
         assert!(!is_read(33, 4, 4) && !is_read(32, 4, 5));

@@ -32,6 +32,8 @@ pub struct Shape {
     pub pages_per_extent: u32,
     /// Extents the store may use.
     pub extents: u32,
+    /// Extents that it may have one day, of a medium that may grow; pointers are cut for so many. 0: it does not grow.
+    pub grows_to: u32,
     /// Pages that are appended together.
     pub append_unit: u32,
     /// Appends that make progress side by side.

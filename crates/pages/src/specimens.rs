@@ -17,6 +17,7 @@ pub const SHAPE: Shape = Shape {
     page_bytes: 1024,
     pages_per_extent: 32,
     extents: 24,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 4,
 };

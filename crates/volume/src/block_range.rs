@@ -31,6 +31,8 @@ pub struct RangeOptions {
     pub pages_per_extent: u32,
     /// Extents.
     pub extents: u32,
+    /// Extents that it may have one day: see [`Shape::grows_to`].
+    pub grows_to: u32,
     /// Appends that make progress side by side; a device does not tell.
     pub parallelism: u32,
     /// Pages that one write has at most, where as many follow one another. 1 is what a simulated drive is given, whose
@@ -191,6 +193,7 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
             page_bytes: self.page_bytes(),
             pages_per_extent: self.options.pages_per_extent,
             extents: self.options.extents,
+            grows_to: self.options.grows_to,
             append_unit: 1,
             parallelism: self.options.parallelism,
         }

@@ -226,6 +226,7 @@ mod tests {
             page_bytes: 1024,
             pages_per_extent,
             extents: 7,
+            grows_to: 0,
             append_unit: unit,
             parallelism: 2,
         }

@@ -135,9 +135,10 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
 /// What a store that is made anew is like.
 #[derive(Args)]
 pub(crate) struct NewStore {
-    /// Size of each of the store's files, at most, if the store is made: room is taken as it is needed
-    #[arg(long, default_value = "16GiB", value_parser = values::bytes(64 << 20..=1 << 50))]
-    capacity: u64,
+    /// Size of each of the store's files, at most: room is taken as it is needed, and a larger size than before makes the store grow. Without it
+    /// as large as before; a new one 16 GiB
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes(64 << 20..=1 << 50))]
+    capacity: Option<u64>,
     /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
     /// index then, and the index has them in it
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::bytes(0..=8168))]
@@ -149,7 +150,7 @@ pub(crate) struct NewStore {
 
 impl NewStore {
     fn added_to(&self, mut options: Options) -> Options {
-        options.capacity_bytes = self.capacity;
+        options.capacity_bytes = self.capacity.unwrap_or(0);
         options.inline_up_to = u32::try_from(self.inline_up_to).expect("its range is below");
         options.page_bytes = u32::try_from(self.page).expect("its range is below");
         if self.inline_up_to > 0 {

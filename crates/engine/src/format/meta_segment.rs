@@ -299,6 +299,7 @@ mod tests {
             page_bytes: payload_bytes,
             pages_per_extent: 32,
             extents: 24,
+            grows_to: 0,
             append_unit: 1,
             parallelism: 4,
         })

@@ -246,6 +246,7 @@ mod tests {
             page_bytes: 8192,
             pages_per_extent: 1 << 14,
             extents: 512,
+            grows_to: 0,
             append_unit: 1,
             parallelism: 64,
         };

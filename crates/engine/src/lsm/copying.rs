@@ -122,6 +122,7 @@ mod tests {
                 page_bytes: 4096,
                 pages_per_extent: unit * units,
                 extents: 9,
+                grows_to: 0,
                 append_unit: unit,
                 parallelism,
             };

@@ -11,7 +11,7 @@ use pages::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use pages::format::codec::{Reader, Writer};
 use pages::format::page::StoreId;
 use pages::journal::Flushed;
-use pages::medium::Medium;
+use pages::medium::{Medium, Shape};
 use pages::memtable::Memtables;
 use pages::store::extents::Extents;
 
@@ -26,7 +26,9 @@ use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 use pages::planted::Fault;
 
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
+/// The version before, which does not say how many extents there are: as many as now, and for good.
+const OF_ONE_SIZE: u32 = 5;
 
 /// What a dump restores.
 pub(crate) struct Restored {
@@ -108,6 +110,9 @@ impl Image<'_> {
             Some(tables) => write_tree(&mut out, tables),
             None => write_levels(&mut out, self.version),
         }
+        let Shape { extents, grows_to, .. } = self.extents.shape();
+        out.u32(extents);
+        out.u32(grows_to);
         write_extents(&mut out, self.extents);
         for cursor in self.cursors {
             out.string(cursor);
@@ -120,7 +125,8 @@ impl Image<'_> {
 /// back closed.
 pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
-    (input.u32()? == VERSION).then_some(())?;
+    let form = input.u32()?;
+    [VERSION, OF_ONE_SIZE].contains(&form).then_some(())?;
     let id = StoreId(input.u32()?);
     let sequence = input.counter()?;
     let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
@@ -132,7 +138,12 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     } else {
         (read_levels(input, empty, home)?, None)
     };
-    let extents = read_extents(input, home.shape)?;
+    let now = (home.shape.extents, home.shape.grows_to);
+    let (known, grows_to) =
+        if form == OF_ONE_SIZE { (now.0, 0) } else { (input.u32()?, input.u32()?) };
+    // Else its pointers say other places.
+    (grows_to == now.1).then_some(())?;
+    let extents = read_extents(input, home.shape, known)?;
     let cursors = version
         .levels()
         .iter()

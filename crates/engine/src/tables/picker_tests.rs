@@ -16,6 +16,7 @@ fn form() -> Form {
         page_bytes: 1 << 20,
         pages_per_extent: 20,
         extents: 1_000,
+        grows_to: 0,
         append_unit: 1,
         parallelism: 1,
     };

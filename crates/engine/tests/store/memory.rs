@@ -19,6 +19,7 @@ pub(crate) const SHAPE: Shape = Shape {
     page_bytes: 1024,
     pages_per_extent: 32,
     extents: 40,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 4,
 };

@@ -63,6 +63,7 @@ fn ranges(device: &FileDevice) -> Vec<BlockRange<FileDevice>> {
         page_blocks: 1,
         pages_per_extent: 256,
         extents: (FILE_BYTES >> 20) as u32,
+        grows_to: 0,
         parallelism: 16,
         run_pages: 16,
         reuse: Reuse::First,

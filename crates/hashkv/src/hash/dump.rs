@@ -174,7 +174,7 @@ pub(crate) fn restore(
         let page = input.u32().filter(|page| *page < pages)?;
         dirty.insert(page, (input.u64()?, input.string()?.into()));
     }
-    let extents = read_extents(input, shape)?;
+    let extents = read_extents(input, shape, shape.extents)?;
     input.is_at_end().then_some(Restored {
         id,
         sequence,

@@ -36,6 +36,7 @@ pub(crate) fn limited(
         page_blocks: 2,
         pages_per_extent: EXTENT_PAGES,
         extents: (profile.user_bytes / PAGE_BYTES / u64::from(EXTENT_PAGES)) as u32,
+        grows_to: 0,
         parallelism: 64,
         run_pages: 1,
         reuse: Reuse::LeastWorn,

@@ -12,6 +12,7 @@ mod failing;
 mod failures;
 mod flips;
 mod forks;
+mod growing;
 mod inline;
 mod kills;
 mod members;

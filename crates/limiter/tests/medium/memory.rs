@@ -13,6 +13,7 @@ pub(crate) const SHAPE: Shape = Shape {
     page_bytes: 1_000,
     pages_per_extent: 1_000,
     extents: 100,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 4,
 };

@@ -50,7 +50,7 @@ impl Pointer {
 #[derive(Clone, Copy, Debug)]
 pub struct PointerFormat {
     pieces_per_page: u64,
-    /// Pieces of the medium.
+    /// Pieces of the medium, when it has grown as far as it may.
     pieces: u64,
     classes: LengthClasses,
     /// Generations of an extent that pointers tell apart.
@@ -63,7 +63,9 @@ impl PointerFormat {
     /// The format for a medium of this shape.
     pub fn new(shape: &Shape) -> Self {
         let pieces_per_page = u64::from(shape.payload_bytes.div_ceil(PIECE_BYTES));
-        let pieces = u64::from(shape.extents) * u64::from(shape.pages_per_extent) * pieces_per_page;
+        let most_pages =
+            u64::from(shape.extents.max(shape.grows_to)) * u64::from(shape.pages_per_extent);
+        let pieces = most_pages * pieces_per_page;
         // The highest number is the tombstone's, the next one that of values beside their keys.
         let numbers = |bytes: usize| (1_u64 << (8 * bytes)) - 2;
         let bytes = (4..8).find(|bytes| pieces * MIN_GENERATIONS <= numbers(*bytes));
@@ -213,6 +215,7 @@ mod tests {
             page_bytes: payload_bytes,
             pages_per_extent,
             extents,
+            grows_to: 0,
             append_unit: 1,
             parallelism: 1,
         })

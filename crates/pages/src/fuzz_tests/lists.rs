@@ -42,7 +42,9 @@ fn fuzz_memtables_and_extents() {
     fuzz("fuzz_memtables_and_extents", &unsealed, &encoding, &|bytes| {
         let input = &mut Reader::new(bytes);
         let Some(memtables) = read_memtables(input, 1_000, SHAPE) else { return Answer::Refused };
-        let Some(extents) = read_extents(input, SHAPE) else { return Answer::Refused };
+        let Some(extents) = read_extents(input, SHAPE, SHAPE.extents) else {
+            return Answer::Refused;
+        };
         let mut again = Writer::default();
         write_memtables(&mut again, &memtables, true);
         let mut active = memtables.active.borrow_mut();

@@ -310,6 +310,7 @@ mod tests {
                 page_bytes: 512,
                 pages_per_extent: unit * units,
                 extents: 100,
+                grows_to: 0,
                 append_unit: unit,
                 parallelism: 1,
             };

@@ -100,6 +100,11 @@ impl Extent {
         }
     }
 
+    /// An extent that was never opened.
+    pub(crate) fn blank() -> Self {
+        Self { state: State::Free, ..Self::opened(Stream::Objects, 0, 0) }
+    }
+
     /// Whether it is closed, and nothing in it is in use.
     pub(super) fn is_empty(&self) -> bool {
         self.state == State::Closed && self.live == 0

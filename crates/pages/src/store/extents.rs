@@ -31,8 +31,7 @@ pub struct Extents {
 impl Extents {
     /// All extents free.
     pub fn new(shape: Shape) -> Self {
-        let blank = Extent { state: State::Free, ..Extent::opened(Stream::Objects, 0, 0) };
-        Self::restore(shape, vec![blank; shape.extents as usize], 0)
+        Self::restore(shape, vec![Extent::blank(); shape.extents as usize], 0)
     }
 
     /// The extents as a recovery found them.
@@ -53,7 +52,8 @@ impl Extents {
         self.run = run;
     }
 
-    pub(crate) fn shape(&self) -> Shape {
+    /// The medium's.
+    pub fn shape(&self) -> Shape {
         self.shape
     }
 
@@ -356,6 +356,7 @@ mod tests {
         page_bytes: 1024,
         pages_per_extent: 16,
         extents: 4,
+        grows_to: 0,
         append_unit: 2,
         parallelism: 2,
     };

@@ -14,6 +14,7 @@ const SHAPE: Shape = Shape {
     page_bytes: 512,
     pages_per_extent: 9,
     extents: 4,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 2,
 };

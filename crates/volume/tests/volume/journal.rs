@@ -21,6 +21,7 @@ const DATA: Shape = Shape {
     page_bytes: 4_096,
     pages_per_extent: 33,
     extents: 60,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 2,
 };

@@ -15,6 +15,7 @@ const SHAPE: Shape = Shape {
     page_bytes: 512,
     pages_per_extent: 9,
     extents: 2,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 2,
 };

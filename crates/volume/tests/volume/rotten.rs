@@ -18,6 +18,7 @@ const SHAPE: Shape = Shape {
     page_bytes: 4_096,
     pages_per_extent: 33,
     extents: 44,
+    grows_to: 0,
     append_unit: 1,
     parallelism: 2,
 };

@@ -53,6 +53,7 @@ pub(crate) fn volume_setup(
         page_blocks: 1,
         pages_per_extent: 33,
         extents: 60,
+        grows_to: 0,
         parallelism: 4,
         run_pages: 1,
         reuse: Reuse::LeastWorn,

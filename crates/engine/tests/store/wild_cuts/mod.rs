@@ -56,6 +56,7 @@ impl Case {
                 page_bytes: 1024,
                 pages_per_extent,
                 extents: 60 + rng.below(120) as u32 + 2000 / pages_per_extent,
+                grows_to: 0,
                 append_unit,
                 parallelism: 1 + rng.below(4) as u32,
             },

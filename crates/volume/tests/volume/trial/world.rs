@@ -36,6 +36,7 @@ impl World {
             page_bytes: 512,
             pages_per_extent: append_unit * 2 + chunk_pages * (2 + rng.below(6) as u32),
             extents: 6,
+            grows_to: 0,
             append_unit,
             parallelism: 2,
         };

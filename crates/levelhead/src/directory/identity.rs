@@ -1,0 +1,169 @@
+//! What a directory says of itself and the store that it is of.
+
+use serde::{Deserialize, Serialize};
+
+use super::FORMATS;
+use super::growth::grows_to;
+use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
+
+const WRITE_BYTES: u32 = 64 << 10;
+
+/// What a directory says of itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Identity {
+    pub format: u32,
+    /// Of the store; the same in all its directories.
+    pub id: u32,
+    /// Directories that the store is over, and which of them this is, from 0.
+    pub members: u16,
+    pub member: u16,
+    pub page_bytes: u32,
+    pub extent_bytes: u64,
+    pub capacity_bytes: u64,
+    /// Bytes of pages that each of its files may grow to; 0 if they do not grow.
+    #[serde(default, skip_serializing_if = "is_zero_bytes")]
+    pub grows_to_bytes: u64,
+    /// Values up to this length stand beside their keys.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inline_up_to: u32,
+    /// Not all of the store is there yet, as far as this directory knows.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_being_made: bool,
+    /// Where each of several directories was, when all of them were there last. Drives have no room for it, and names that change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero_bytes(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Identity {
+    /// A new store of so many bytes in each directory, with the smallest pages; its files may grow.
+    pub(crate) fn new(id: u32, members: u16, capacity_bytes: u64) -> Self {
+        // Some hundred extents, so that collecting one is a small part of the work, and none so small that its
+        // appends are.
+        let extent_bytes = (capacity_bytes / 512).next_power_of_two().clamp(1 << 20, 16 << 20);
+        let capacity_bytes = capacity_bytes / extent_bytes * extent_bytes;
+        let page_bytes = *PAGE_BYTES.start();
+        let grows_to_bytes = grows_to(members.into(), capacity_bytes, extent_bytes);
+        Self {
+            format: *FORMATS.end(),
+            id,
+            members,
+            member: 0,
+            page_bytes,
+            extent_bytes,
+            capacity_bytes,
+            grows_to_bytes,
+            inline_up_to: 0,
+            is_being_made: false,
+            directories: Vec::new(),
+        }
+    }
+
+    /// The same, whose files may grow to `grows_to_bytes`; to 0 if they do not.
+    pub(crate) fn growing_to(self, grows_to_bytes: u64) -> Self {
+        let format = if grows_to_bytes == 0 { *FORMATS.start() } else { *FORMATS.end() };
+        Self { format, grows_to_bytes, ..self }
+    }
+
+    pub(crate) fn extents(&self) -> u32 {
+        (self.capacity_bytes / self.extent_bytes) as u32
+    }
+
+    /// Extents that each of its files may have when it has grown; 0 if it does not.
+    pub(crate) fn most_extents(&self) -> u32 {
+        (self.grows_to_bytes / self.extent_bytes) as u32
+    }
+
+    pub(crate) fn pages_per_extent(&self) -> u32 {
+        (self.extent_bytes / u64::from(self.page_bytes)) as u32
+    }
+
+    /// Pages of 64 KiB: what is written at a time at most, and, where a store is over several files, what lies on one of them side by side. Reads wait
+    /// least beside writes of this length (decision 39).
+    pub(crate) fn pages_of_a_write(&self) -> u32 {
+        WRITE_BYTES / self.page_bytes
+    }
+
+    /// The page size of a store of which a write has so many pages, if there may be such a store.
+    pub(crate) fn page_bytes_by(pages_of_a_write: u32) -> Option<u32> {
+        let page_bytes = WRITE_BYTES.checked_div(pages_of_a_write)?;
+        let may_be = page_bytes.is_power_of_two() && PAGE_BYTES.contains(&page_bytes);
+        may_be.then_some(page_bytes)
+    }
+
+    /// Bytes of a memtable: what was asked for, or a 128th of what the files hold together beside parity. Then the room that is left for memtables,
+    /// and the log, take a twentieth of a small store.
+    pub(crate) fn memtable_bytes(&self, options: &Options) -> u64 {
+        const PART: u64 = 128;
+        const MOST: u64 = 32 << 20;
+        let files_of_data = u64::from(self.members.saturating_sub(1).max(1));
+        match options.memtable_bytes {
+            0 => (files_of_data * self.capacity_bytes / PART).clamp(*MEMTABLE_BYTES.start(), MOST),
+            given => given,
+        }
+    }
+
+    /// Whether the two are of one store. One of them may not know yet how large it is.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        let shared = |it: &Self| Self {
+            member: 0,
+            capacity_bytes: 0,
+            is_being_made: false,
+            directories: Vec::new(),
+            ..it.clone()
+        };
+        shared(self) == shared(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::{MARK, checksum_of};
+
+    #[test]
+    fn what_a_drive_says_of_itself_fits_a_sector() {
+        let identity =
+            Identity { member: 63, is_being_made: true, ..Identity::new(u32::MAX, 64, 1 << 62) };
+        let text = toml::to_string(&identity).expect("numbers can be written");
+        let body = format!("{MARK} Do not edit.\n{text}");
+        assert!(body.len() + checksum_of(&body).len() <= 512, "{body}");
+    }
+
+    #[test]
+    fn memtables_are_small_in_small_stores_unless_somebody_says_otherwise() {
+        let of = |members, capacity, memtable_bytes| {
+            let options = Options { memtable_bytes, ..Options::default() };
+            Identity::new(1, members, capacity).memtable_bytes(&options) >> 20
+        };
+        assert_eq!((of(1, 64 << 20, 0), of(1, 1 << 30, 0), of(3, 1 << 30, 0)), (1, 8, 16));
+        assert_eq!((of(1, 16 << 30, 0), of(1, 1 << 40, 0)), (32, 32));
+        assert_eq!((of(1, 64 << 20, 7 << 20), of(1, 1 << 40, 1 << 30)), (7, 1024));
+    }
+
+    #[test]
+    fn a_store_is_cut_into_some_hundred_extents_of_whole_pages() {
+        for (capacity, extent, count) in
+            [(64 << 20, 1 << 20, 64), (1 << 30, 2 << 20, 512), (16 << 30, 16 << 20, 1024)]
+        {
+            let identity = Identity::new(1, 1, capacity);
+            assert_eq!((identity.extent_bytes, identity.extents()), (extent, count), "{capacity}");
+            assert_eq!(u64::from(identity.pages_per_extent()) * 4096, extent);
+        }
+    }
+}
