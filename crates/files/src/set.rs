@@ -175,6 +175,22 @@ impl Set {
         async move { written?.await }
     }
 
+    /// Gives a part of the file its room. Where a write that finds none is not to wait, as while a store is opened, what is left of the disk is enough
+    /// if `written` fits.
+    async fn give_room_or_less(
+        &self,
+        file: &Arc<File>,
+        part: std::ops::Range<u64>,
+        written: std::ops::Range<u64>,
+    ) -> Result<(), DeviceError> {
+        match self.give_room(file, part).await {
+            Err(DeviceError::NoSpace(_)) if !self.troubles.waiting.is_on.get() => {
+                self.give_room(file, written).await
+            }
+            given => given,
+        }
+    }
+
     /// Gives a part of the file its room.
     async fn give_room(
         &self,
@@ -231,7 +247,10 @@ impl Set {
         let writes = async move {
             let mut waits = None;
             if let Some(missing) = missing {
-                while let Err(error) = set.give_room(&file, missing.clone()).await {
+                let less = range.all();
+                while let Err(error) =
+                    set.give_room_or_less(&file, missing.clone(), less.clone()).await
+                {
                     set.until_room(error, class, &mut waits).await?;
                 }
             }

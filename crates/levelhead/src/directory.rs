@@ -42,6 +42,12 @@ pub(crate) fn data_file(directory: &Path) -> PathBuf {
     if drive::is_drive(directory) { directory.to_owned() } else { directory.join(DATA) }
 }
 
+/// The directory, or the drive, that has this file of pages.
+pub(crate) fn of_file(data: &Path) -> PathBuf {
+    let parent = data.parent().filter(|_| !drive::is_drive(data));
+    parent.unwrap_or(data).to_owned()
+}
+
 /// Where a member says what it is.
 fn identity_file(directory: &Path) -> PathBuf {
     if drive::is_drive(directory) { directory.to_owned() } else { directory.join(NAME) }

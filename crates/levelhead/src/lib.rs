@@ -88,6 +88,6 @@ pub use pages::WantOf;
 pub use range::{Keys, Range};
 pub use salvage::Salvaged;
 pub use snapshot::Snapshot;
-pub use statistics::Statistics;
+pub use statistics::{DirectoryState, Statistics};
 pub use store::{Closed, Store};
 pub use windows::{WindowState, WindowStatistics};

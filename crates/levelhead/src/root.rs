@@ -21,6 +21,7 @@ use crate::error::{Error, Place};
 use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
+use crate::statistics::DirectoryState;
 
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
@@ -245,15 +246,15 @@ impl Root {
             making,
             no_windows,
         };
-        if root.volume.is_none() && !is_read_only {
+        if !is_read_only {
             root.wait_for_room(handle);
         }
         root.start_windows(options).await;
         root
     }
 
-    /// From now on what does not fit on the disk is written once there is room, and callers are told meanwhile. Of several directories one that is full
-    /// is lost, and the store goes on.
+    /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile: one of several directories that is full is not lost,
+    /// which would leave the others without redundancy.
     fn wait_for_room(&self, handle: &Handle) {
         self.device.wait_for_room(true);
         let (device, engine) = (self.device.clone(), self.engine.clone());
@@ -270,6 +271,25 @@ impl Root {
     pub(crate) fn capacity_bytes(&self) -> u64 {
         let sets = self.device.sets();
         sets.first().map_or(0, |set| set.blocks * u64::from(block::BLOCK_BYTES))
+    }
+
+    /// The directories, and how each of them is.
+    pub(crate) fn directories(&self) -> Vec<(PathBuf, DirectoryState)> {
+        let (failed, behind) = match &self.volume {
+            Some(volume) => (volume.failed_members(), volume.members_behind()),
+            None => Default::default(),
+        };
+        let state = |member: usize| {
+            if failed.contains(&member) {
+                DirectoryState::Lost
+            } else if behind.contains(&member) {
+                DirectoryState::Behind
+            } else {
+                DirectoryState::Whole
+            }
+        };
+        let files = self.place.files.iter().enumerate();
+        files.map(|(member, file)| (directory::of_file(file), state(member))).collect()
     }
 
     /// What the files have had to complain of since this was last asked.

@@ -1,5 +1,6 @@
 //! What a program may want to know of its store as it goes on.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::root::Root;
@@ -51,6 +52,34 @@ pub struct Statistics {
     pub troubles: Vec<String>,
     /// What windows did; nothing where there are none.
     pub windows: Option<WindowStatistics>,
+    /// The store's directories, in the order in which they are given, and how each of them is.
+    pub directories: Vec<(PathBuf, DirectoryState)>,
+}
+
+/// How one of a store's directories is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DirectoryState {
+    /// It has all that it is to have. If it is one of several, any other one may be lost.
+    Whole,
+    /// It lacks what was written without it, and is being filled: if another one is lost meanwhile, so is what it lacks.
+    Behind,
+    /// It is away, or takes no writes: the store goes on without it, and no other one may be lost.
+    Lost,
+}
+
+impl DirectoryState {
+    /// All of them, the best first.
+    pub const ALL: [Self; 3] = [Self::Whole, Self::Behind, Self::Lost];
+
+    /// `whole`, `behind` or `lost`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Behind => "behind",
+            Self::Lost => "lost",
+        }
+    }
 }
 
 impl Statistics {
@@ -78,6 +107,7 @@ impl Statistics {
             free_bytes: root.engine.free_bytes(),
             troubles: root.troubles(),
             windows: root.window_statistics(),
+            directories: root.directories(),
         }
     }
 }

@@ -17,13 +17,14 @@ pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
         let by_name = |asked: &String| asked == name || everything.contains(&asked.as_str());
         asked.is_empty() || asked.iter().any(by_name)
     };
-    let sections: [(&str, Section); 11] = [
+    let sections: [(&str, Section); 12] = [
         ("Server", server),
         ("Clients", clients),
         ("Memory", memory),
         ("Persistence", persistence),
         ("Stats", stats),
         ("Replication", |_, _| replication()),
+        ("Directories", directories),
         ("Windows", windows),
         ("Errorstats", errors),
         ("Cluster", cluster),
@@ -137,6 +138,16 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
         lines.push(line(&format!("gets_with_{reads}_reads"), gets));
     }
     lines
+}
+
+/// How each of the store's directories is.
+fn directories(state: &State, _: u64) -> Vec<(String, String)> {
+    let observed = state.observer.last();
+    let numbered = observed.statistics.directories.iter().enumerate();
+    let said = numbered.map(|(n, (path, how))| {
+        line(&format!("directory{n}"), format!("path={},state={}", path.display(), how.name()))
+    });
+    said.collect()
 }
 
 fn windows(state: &State, _: u64) -> Vec<(String, String)> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use levelhead::DirectoryState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -175,6 +176,11 @@ fn prometheus(state: &State) -> String {
         "Values looked for there in vain.",
         store.value_cache_misses,
     );
+    for how in DirectoryState::ALL {
+        let count = store.directories.iter().filter(|(_, found)| *found == how).count();
+        let name = format!("directories_{}", how.name());
+        metric(&name, "gauge", "Directories of the store that are so.", count as u64);
+    }
     if let Some(windows) = &store.windows {
         of_windows(windows, &mut |name, help, value| metric(name, "counter", help, value));
     }

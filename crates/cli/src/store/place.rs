@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use levelhead::{Durability, Error, Options, Store, Windows};
+use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
 
 use crate::{output, values};
 
@@ -129,6 +129,13 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     };
     for directory in store.lost() {
         output::say(&format!("{} is lost: {so}", directory.display()));
+    }
+    let all = store.statistics().directories;
+    for (directory, _) in all.iter().filter(|(_, how)| *how == DirectoryState::Behind) {
+        output::say(&format!(
+            "{} lacks what was written without it, and is being filled; until then no other one may be lost",
+            directory.display()
+        ));
     }
 }
 
