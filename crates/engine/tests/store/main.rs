@@ -3,6 +3,7 @@
 mod backwards;
 mod compact;
 mod exchange;
+mod failing_reads;
 mod failing_writes;
 mod full_groups;
 mod groups;
