@@ -14,4 +14,5 @@ mod refused_openings;
 mod repair;
 mod setup;
 mod torn_checkpoints;
+mod unneeded_pages;
 mod wild_cuts;
