@@ -3,7 +3,8 @@
 //! An extent in which nothing is in use is released as it is. Otherwise, when free extents run low, a
 //! victim is read batch by batch, and those of its objects that the index still leads to are
 //! re-inserted in the memtable as if newly written; what is in use of an index's own pages is copied.
-//! Then the extent is retired. A page that cannot be read keeps the extent as it is, for good.
+//! Then the extent is retired. A page that is damaged keeps the extent as it is, until the store is opened again; one that cannot be
+//! read does so for a while (`store::unread`).
 //!
 //! What an index has to say about it comes through [`Collected`].
 
@@ -16,6 +17,7 @@ use runtime::{IoClass, PageImage, join_all};
 use crate::error::EngineError;
 use crate::format::data_page;
 use crate::format::object::Sequence;
+use crate::format::page::PageFault;
 use crate::format::pointer::Pointer;
 use crate::format::value::Value;
 use crate::front::freeing::{Freeing, Place};
@@ -25,6 +27,7 @@ use crate::planted::Fault;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extent::State;
+use crate::store::unread::PAUSE;
 
 /// What the collector asks of an index.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
@@ -99,6 +102,8 @@ pub enum Stopped {
     Failed(EngineError),
     /// A page of it that may hold something in use is damaged: it must not be released.
     Damaged,
+    /// A page of it cannot be read, perhaps for a moment.
+    Unreadable,
     /// What is moved could not be flushed: space has to come from elsewhere first.
     Starved,
 }
@@ -107,6 +112,7 @@ impl Stopped {
     /// What an error that was met in the extent itself means.
     pub fn by(error: EngineError) -> Self {
         match error {
+            EngineError::Corrupt(_, PageFault::Unreadable) => Self::Unreadable,
             EngineError::Corrupt(..) => Self::Damaged,
             other => Self::Failed(other),
         }
@@ -116,7 +122,7 @@ impl Stopped {
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (_, failed @ Self::Failed(_)) => failed,
-            (Self::Starved, other) => other,
+            (Self::Starved, other) | (Self::Unreadable, other @ Self::Damaged) => other,
             (own, _) => own,
         }
     }
@@ -137,22 +143,24 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
         }
         if let Some(id) = index.victim() {
             let of_objects = index.store().extents.borrow().get(id).stream == Stream::Objects;
-            collect(&index, id).await;
-            let front = index.front();
-            let has_room = front.has_extents_for_clients();
-            front.sweep.note_collected(of_objects, has_room, front.writes());
+            if collect(&index, id).await {
+                let front = index.front();
+                let has_room = front.has_extents_for_clients();
+                front.sweep.note_collected(of_objects, has_room, front.writes());
+            }
             continue;
         }
         flush_what_was_moved(&*index);
-        // Nobody knows whether the store is full before what is under way has ended.
-        if index.front().collects_index.get() || index.rest() == Next::Wait {
+        // Nobody knows whether the store is full before what is under way has ended, and what could not be read was tried again.
+        let is_open = || index.front().collects_index.get() || index.store().reads_again_soon();
+        if is_open() || index.rest() == Next::Wait {
             index.store().work.notified().await;
         }
     }
 }
 
-/// Moves what is in use out of an extent and retires it.
-async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+/// Moves what is in use out of an extent and retires it. Whether all that was read of it could be.
+async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) -> bool {
     index.front().make_progress();
     let stream = index.store().extents.borrow().get(id).stream;
     match stream {
@@ -164,14 +172,29 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
     }
 }
 
-/// Collects an extent by `work`, which has not begun yet.
+/// Collects an extent by `work`, which has not begun yet. Whether all that was read could be.
 async fn collect_by<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
     work: impl Future<Output = Result<(), Stopped>>,
-) {
+) -> bool {
     index.store().extents.borrow_mut().set_state(id, State::Collecting);
-    end(index, id, work.await);
+    let outcome = work.await;
+    end_with_pause(index, id, outcome).await
+}
+
+/// Does what [`end`] does. Pauses if the extent could not be read, and says whether it could be.
+async fn end_with_pause<M: Medium, I: Collected<M>>(
+    index: &Rc<I>,
+    id: ExtentId,
+    outcome: Result<(), Stopped>,
+) -> bool {
+    let is_read = !matches!(outcome, Err(Stopped::Unreadable));
+    end(index, id, outcome);
+    if !is_read {
+        index.store().handle.sleep(PAUSE).await;
+    }
+    is_read
 }
 
 /// Retires an extent that was emptied, or leaves it as it is.
@@ -183,6 +206,7 @@ fn end<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId, outcome: Result<
             let live = store.extents.borrow().get(id).live;
             // Of objects, entries stay until those that were moved are flushed.
             let is_empty = stream == Stream::Objects || live == 0;
+            store.forget_unread(id);
             assert!(is_empty, "no level has a page in extent {}, and {live} count", id.0);
             retire_moved(index, id);
             return index.stats().borrow_mut().count_collected(stream);
@@ -190,6 +214,11 @@ fn end<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId, outcome: Result<
         Err(Stopped::Damaged) => {
             index.stats().borrow_mut().gc_quarantined_extents += 1;
             State::Quarantined
+        }
+        Err(Stopped::Unreadable) => {
+            let is_first = store.keep_unread(id);
+            index.stats().borrow_mut().gc_quarantined_extents += u64::from(is_first);
+            return;
         }
         Err(Stopped::Failed(error)) => {
             store.fail(error);
@@ -271,7 +300,7 @@ fn collect_index_beside<M: Medium, I: Collected<M>>(index: &Rc<I>) {
     let handle = index.store().handle.clone();
     handle.spawn("collection of an extent of the index", async move {
         let outcome = index.copy_index(id).await;
-        end(&index, id, outcome);
+        end_with_pause(&index, id, outcome).await;
         index.front().collects_index.set(false);
         index.store().work.notify_all();
     });

@@ -151,7 +151,7 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let has_runs = state_and_more & HAS_RUNS != 0;
     let runs = if has_runs { read_runs(input, cursor)? } else { Vec::new() };
     let state = match state {
-        State::Collecting => State::Closed,
+        State::Collecting | State::Quarantined => State::Closed,
         same => same,
     };
     Some(Extent { state, stream, cursor, published, live, holes, runs, age, generation })

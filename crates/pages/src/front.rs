@@ -5,6 +5,8 @@
 //! what the index has to say about it comes through [`Index`].
 
 mod admission;
+#[cfg(test)]
+mod admission_tests;
 pub mod batch;
 pub mod flushes;
 pub(crate) mod freeing;
@@ -21,6 +23,7 @@ use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::format::value::Value;
 pub use crate::front::admission::Admission;
+use crate::front::admission::Asked;
 use crate::front::flushes::Flushes;
 use crate::front::freeing::Freed;
 use crate::front::watched::Watched;
@@ -191,12 +194,13 @@ impl<M: Medium> Front<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         let WriteOptions { condition, sync } = options;
-        let (kind, bytes) = (Kind::of(entry.is_none()), log::full_bytes(key, &entry));
+        let kind = Kind::of(entry.is_none());
+        let asked = Asked::single(log::full_bytes(key, &entry));
         let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.store.cpu.cores.spend(work + cost).await;
             // Last, so that what it found still holds at the insert.
-            self.wait_for_room(index, kind, bytes).await?;
+            self.wait_for_room(index, kind, asked).await?;
             let ticket = self.insert(index, key, entry, sync);
             self.acknowledge(ticket).await?;
             return Ok(true);
@@ -205,7 +209,7 @@ impl<M: Medium> Front<M> {
         // one waits and wherever flushes take what the search found.
         let watch = self.watched.watch(key);
         let existed = index.exists(key, work + cost).await?;
-        self.wait_for_room(index, kind, bytes).await?;
+        self.wait_for_room(index, kind, asked).await?;
         // No await from here to the insert: nothing can come in between.
         let exists = watch.newest().unwrap_or(existed);
         drop(watch);

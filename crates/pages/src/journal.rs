@@ -23,6 +23,7 @@ pub(crate) mod log;
 pub mod manifest;
 pub(crate) mod reopening;
 pub mod scan;
+mod unreadable;
 
 use serde::Deserialize;
 

@@ -14,6 +14,7 @@ use crate::front::Front;
 use crate::medium::Medium;
 use crate::operations::Fullness;
 use crate::store::PageStore;
+use crate::store::extent::State;
 
 /// Why a store cannot be put down: what is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +51,7 @@ impl<M: Medium> PageStore<M> {
             (!self.moved.borrow().is_empty(), "what was moved is not flushed"),
             (self.releasing() > 0 || self.held() > 0, "extents are about to be released"),
             (self.pins.is_any(), "snapshots are open"),
+            (self.extents.borrow().is_any(State::Quarantined), "an extent cannot be read"),
         ])
     }
 

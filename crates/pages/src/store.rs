@@ -27,6 +27,7 @@ pub mod space;
 pub mod sweep;
 mod tally;
 pub(crate) mod units;
+pub(crate) mod unread;
 pub mod value_read;
 pub mod writing;
 
@@ -48,6 +49,7 @@ use crate::store::extents::Extents;
 use crate::store::pins::{Moment, Pins};
 use crate::store::promise::Promised;
 use crate::store::shared_reads::SharedReads;
+use crate::store::unread::Unread;
 
 /// The processor a store runs on, and what its steps cost there.
 pub struct Cpu {
@@ -122,6 +124,8 @@ pub struct PageStore<M> {
     pub moved: RefCell<Vec<(ExtentId, u64)>>,
     /// Extents that are to be released, and since when nothing refers to them.
     retired: RefCell<BTreeMap<ExtentId, Moment>>,
+    /// Extents that could not be read.
+    unread: RefCell<Unread>,
     /// Whether the counts of extents are another life's.
     is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
@@ -167,6 +171,7 @@ impl<M: Medium> PageStore<M> {
             pins: Pins::new(Rc::clone(&work)),
             moved: RefCell::default(),
             retired: RefCell::default(),
+            unread: RefCell::default(),
             extents: RefCell::new(Extents::new(shape)),
             work,
             room: Rc::default(),

@@ -3,6 +3,7 @@
 mod backwards;
 mod compact;
 mod exchange;
+mod failing_reads;
 mod failing_writes;
 mod full_groups;
 mod groups;
@@ -13,4 +14,5 @@ mod refused_openings;
 mod repair;
 mod setup;
 mod torn_checkpoints;
+mod unneeded_pages;
 mod wild_cuts;

@@ -2,7 +2,7 @@
 //! way; the n-th append to a stream, or the n-th opening for one, fails if it is asked to.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::ops::Range;
 use std::rc::Rc;
@@ -28,15 +28,81 @@ pub(crate) const SHAPE: Shape = Shape {
 pub(crate) struct Cells {
     shape: Shape,
     pages: RefCell<Vec<Option<PageImage>>>,
-    /// What each extent is open for.
+    /// What each extent is open for, or was last.
     streams: RefCell<Vec<Option<Stream>>>,
+    /// Pages that cannot be read for now.
+    unreadable: RefCell<BTreeSet<PageNo>>,
+    /// No page can be read for now of extents of this stream.
+    failing_stream: Cell<Option<Stream>>,
+    /// Any place can be written, what is released stays, and what cannot be read is lost.
+    is_file: bool,
 }
 
 impl Cells {
     pub(crate) fn new(shape: Shape) -> Rc<Self> {
+        Rc::new(Self::with(shape, false))
+    }
+
+    /// As a file is.
+    pub(crate) fn of_file(shape: Shape) -> Rc<Self> {
+        Rc::new(Self::with(shape, true))
+    }
+
+    fn with(shape: Shape, is_file: bool) -> Self {
         let pages = vec![None; (shape.extents * shape.pages_per_extent) as usize];
         let streams = vec![None; shape.extents as usize];
-        Rc::new(Self { shape, pages: RefCell::new(pages), streams: RefCell::new(streams) })
+        Self {
+            shape,
+            pages: RefCell::new(pages),
+            streams: RefCell::new(streams),
+            unreadable: RefCell::default(),
+            failing_stream: Cell::default(),
+            is_file,
+        }
+    }
+
+    /// Another one with the same contents, all of which can be read.
+    pub(crate) fn copy(&self) -> Rc<Self> {
+        let copy = Self::with(self.shape, self.is_file);
+        copy.pages.borrow_mut().clone_from(&self.pages.borrow());
+        copy.streams.borrow_mut().clone_from(&self.streams.borrow());
+        Rc::new(copy)
+    }
+
+    /// What the extent of a page is open for, or was last.
+    pub(crate) fn stream_of(&self, page: PageNo) -> Option<Stream> {
+        self.streams.borrow()[self.shape.extent_of(page).0 as usize]
+    }
+
+    /// These pages cannot be read from now on until they are written, and others can.
+    pub(crate) fn set_unreadable(&self, pages: impl IntoIterator<Item = PageNo>) {
+        self.unreadable.replace(pages.into_iter().collect());
+    }
+
+    /// No page of extents of this stream can be read from now on.
+    pub(crate) fn fail_reads_of(&self, stream: Option<Stream>) {
+        self.failing_stream.set(stream);
+    }
+
+    /// A bit of a page is another.
+    pub(crate) fn flip(&self, page: PageNo) {
+        let mut pages = self.pages.borrow_mut();
+        let found = pages[page.0 as usize].as_mut().expect("it was written");
+        let mut bytes = found.bytes().to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        *found = PageImage::new(&bytes);
+    }
+
+    /// What a read gives.
+    fn read(&self, page: PageNo) -> Result<PageImage, MediumError> {
+        let fails = self.failing_stream.get().is_some_and(|of| self.stream_of(page) == Some(of));
+        let found = self.pages.borrow()[page.0 as usize].clone();
+        let blank = || self.is_file.then(|| PageImage::new(&[]));
+        let found = found.or_else(blank).filter(|_| !fails);
+        found
+            .filter(|_| !self.unreadable.borrow().contains(&page))
+            .ok_or(MediumError::Unreadable(page))
     }
 
     /// The pages that hold anything.
@@ -158,6 +224,7 @@ impl Medium for MemoryMedium {
             }
             for (at, page) in (Self::index(first)..).zip(pages) {
                 medium.cells.pages.borrow_mut()[at] = Some(page);
+                medium.cells.unreadable.borrow_mut().remove(&PageNo(at as u32));
             }
             Ok(())
         }
@@ -173,11 +240,11 @@ impl Medium for MemoryMedium {
         _: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
         *self.reads.borrow_mut().entry(page).or_default() += 1;
-        let found = self.cells.pages.borrow()[Self::index(page)].clone();
+        let found = self.cells.read(page);
         let sleep = self.handle.sleep(READ);
         async move {
             sleep.await;
-            found.ok_or(MediumError::Unreadable(page))
+            found
         }
     }
 
@@ -203,6 +270,9 @@ impl Medium for MemoryMedium {
     fn set_write_stall(&self, _: bool) {}
 
     fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
+        if self.cells.is_file {
+            return ready(Ok(0));
+        }
         let pages = self.cells.pages.borrow();
         let written = &pages[self.cells.of_extent(extent)];
         let end = written.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1);
@@ -213,9 +283,19 @@ impl Medium for MemoryMedium {
         let (cells, sleep) = (Rc::clone(&self.cells), self.handle.sleep(RELEASE));
         async move {
             sleep.await;
-            cells.pages.borrow_mut()[cells.of_extent(extent)].fill(None);
+            if !cells.is_file {
+                cells.pages.borrow_mut()[cells.of_extent(extent)].fill(None);
+            }
             Ok(())
         }
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        self.cells.is_file
+    }
+
+    fn unreadable_is_lost(&self, _: ExtentId) -> bool {
+        self.cells.is_file
     }
 
     fn wear(&self, extent: ExtentId, _: Stream) -> u32 {

@@ -23,13 +23,9 @@ pub(crate) fn cpu(rt: &Runtime) -> Cpu {
     Cpu { cores: Rc::new(Cores::new(rt.handle(), 1, Nanos(10_000))), costs: CpuCosts::FREE }
 }
 
-/// A new store of small pairs.
-pub(crate) fn create(
-    rt: &Runtime,
-    medium: &MemoryMedium,
-    options: &Options,
-) -> Engine<MemoryMedium> {
-    let setup = Setup {
+/// A store of small pairs.
+pub(crate) fn setup(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Setup<MemoryMedium> {
+    Setup {
         handle: rt.handle(),
         medium: medium.clone(),
         options: Options { page_cache_bytes: 0, ..options.clone() },
@@ -43,8 +39,16 @@ pub(crate) fn create(
         accelerator: None,
         planted: Planted::default(),
         id: StoreId(7),
-    };
-    Engine::create(setup).expect("it fits")
+    }
+}
+
+/// A new store of small pairs.
+pub(crate) fn create(
+    rt: &Runtime,
+    medium: &MemoryMedium,
+    options: &Options,
+) -> Engine<MemoryMedium> {
+    Engine::create(setup(rt, medium, options)).expect("it fits")
 }
 
 /// Puts a value of some length under a number.

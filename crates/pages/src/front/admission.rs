@@ -3,6 +3,7 @@
 use runtime::Nanos;
 
 use crate::error::EngineError;
+use crate::front::batch::BatchSize;
 use crate::front::{Front, Index};
 use crate::medium::Medium;
 use crate::operations::{Fullness, Kind};
@@ -19,6 +20,27 @@ pub enum Admission {
     AfterFlush,
     /// There will be none.
     Never,
+}
+
+/// What room a client asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Bytes in the log.
+    bytes: u64,
+    /// What one memtable has to take without becoming more than full. A single write may make it so.
+    batch: Option<BatchSize>,
+}
+
+impl Asked {
+    /// For a single write of so many bytes.
+    pub(super) fn single(bytes: u64) -> Self {
+        Self { bytes, batch: None }
+    }
+
+    /// For a batch.
+    pub(super) fn batch(size: BatchSize) -> Self {
+        Self { bytes: size.bytes, batch: Some(size) }
+    }
 }
 
 /// A client's write waits for background work.
@@ -41,7 +63,7 @@ impl<M: Medium> Front<M> {
         &self,
         index: &impl Index,
         kind: Kind,
-        bytes: u64,
+        asked: Asked,
     ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
         let queue = &self.queues[kind as usize];
@@ -52,10 +74,10 @@ impl<M: Medium> Front<M> {
             turn = Some(queue.acquire(1).await);
         }
         loop {
-            match self.admits(index, kind, bytes)? {
+            match self.admits(index, kind, asked)? {
                 Admission::Now if was_delayed => break,
                 Admission::Now => {
-                    let delay = index.delay(bytes);
+                    let delay = index.delay(asked.bytes);
                     if delay == Nanos::ZERO {
                         break;
                     }
@@ -131,7 +153,12 @@ impl<M: Medium> Front<M> {
     }
 
     /// Whether a client's write may go ahead now.
-    fn admits(&self, index: &impl Index, kind: Kind, bytes: u64) -> Result<Admission, EngineError> {
+    fn admits(
+        &self,
+        index: &impl Index,
+        kind: Kind,
+        asked: Asked,
+    ) -> Result<Admission, EngineError> {
         if let Some(page) = self.store.failure() {
             return Err(EngineError::ReadOnly(page));
         }
@@ -139,13 +166,13 @@ impl<M: Medium> Front<M> {
         if lack.journal || lack.others && kind == Kind::Put {
             return Err(NO_ROOM);
         }
-        let has_room = self.has_memtable_room();
+        let (bytes, has_room) = (asked.bytes, self.memtables_take(asked));
         if self.fullness.get().refuses(kind, has_room) {
             return Ok(Admission::Never);
         }
         let is_log_full = || self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes));
         let admission = match (has_room, kind) {
-            (true, _) if is_log_full() => Admission::AfterFlush,
+            (true, _) if is_log_full() => self.admits_after_flush(),
             (false, _) => Admission::Later,
             (true, Kind::Delete) => index.admits_delete(),
             (true, Kind::Exchange) if self.has_space_for_exchange(bytes) => index.admits_delete(),
@@ -155,6 +182,16 @@ impl<M: Medium> Front<M> {
         };
         // What it would wait for waits itself.
         if lack.others && admission != Admission::Now { Err(NO_ROOM) } else { Ok(admission) }
+    }
+
+    /// When a write may go ahead for which the log has no room. Where not even deletes can be flushed it is refused; what can be
+    /// flushed nevertheless makes room for who asks again.
+    fn admits_after_flush(&self) -> Admission {
+        if self.fullness.get() == Fullness::Stuck {
+            self.freeze_active();
+            return Admission::Never;
+        }
+        Admission::AfterFlush
     }
 
     /// When a batch that makes room may go ahead, for which there is no space beside what memtables hold.
@@ -170,7 +207,16 @@ impl<M: Medium> Front<M> {
     /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
     /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
-        !self.active_is_full() || self.may_freeze(&self.memtables.borrow())
+        self.memtables_take(Asked::single(0))
+    }
+
+    /// Whether the memtables take all that is asked for: the active one does, or is frozen before.
+    fn memtables_take(&self, asked: Asked) -> bool {
+        let active_takes = match asked.batch {
+            None => !self.active_is_full(),
+            Some(size) => self.active_takes(size),
+        };
+        active_takes || self.may_freeze(&self.memtables.borrow())
     }
 
     /// Whether clients' puts wait, and for nothing but memtables.

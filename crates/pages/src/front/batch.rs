@@ -9,6 +9,7 @@ use runtime::Nanos;
 
 use crate::effort::Effort;
 use crate::error::EngineError;
+use crate::front::admission::Asked;
 use crate::front::{Front, Index};
 use crate::journal::LogSync;
 use crate::journal::log::{Ticket, full_bytes};
@@ -71,15 +72,12 @@ impl<M: Medium> Front<M> {
             kind => kind,
         };
         loop {
-            self.wait_for_room(index, kind, size.bytes).await?;
+            self.wait_for_room(index, kind, Asked::batch(size)).await?;
             if self.active_takes(size) {
                 break;
             }
+            // Another one may be frozen. The log may have room for less than before.
             self.freeze_active();
-            if self.active_takes(size) {
-                continue; // the log may have room for less than before
-            }
-            self.store.room.notified().await;
         }
         // No await from there to here, and none before all are in.
         let ticket = self.insert_all(index, batch, options.sync);
@@ -87,7 +85,7 @@ impl<M: Medium> Front<M> {
     }
 
     /// Whether the active memtable takes so much without becoming more than full.
-    fn active_takes(&self, size: BatchSize) -> bool {
+    pub(super) fn active_takes(&self, size: BatchSize) -> bool {
         let memtables = self.memtables.borrow();
         let active = memtables.active.borrow();
         let writes = self.limits.entries.saturating_sub(active.len());

@@ -13,6 +13,7 @@ use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
+use crate::journal::unreadable::Unreadable;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::{MOST_FIRST_RUN, PageStore};
@@ -67,6 +68,8 @@ pub struct Scan {
     pub(crate) manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
+    /// Pages of extents of the log that cannot be read.
+    unreadable: Vec<Unreadable>,
     /// Pages of the last groups of log and manifest.
     last_groups: [Vec<(PageNo, PageImage)>; 2],
     takes_torn: bool,
@@ -100,11 +103,16 @@ impl<M: Medium> PageStore<M> {
         }
         let its_extents = apart.as_ref().unwrap_or(&extents);
         let manifest = journal.journal_pages(its_extents, PageKind::Manifest).await;
-        let manifest = manifest.map_err(of_journal)?;
+        let FoundPages { pages: manifest, unreadable } = manifest.map_err(of_journal)?;
         let log = journal.journal_pages(its_extents, PageKind::Log).await;
-        let mut log = log.map_err(of_journal)?;
+        let FoundPages { pages: mut log, unreadable: unreadable_log } = log.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
-        let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
+        let newest = newest_epoch(&manifest, takes_torn);
+        // Without a manifest in force nobody knows what is not needed.
+        let in_force = newest.as_ref().ok().and_then(Option::as_ref).map(|(epoch, _)| *epoch);
+        let is_old = |page: &Unreadable| in_force.is_some_and(|epoch| page.is_before_epoch(epoch));
+        Unreadable::check_all(&unreadable, is_old)?;
+        let Some((epoch, groups)) = newest? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
             let is_first =
                 |page: &GroupPage| page.id.epoch <= MOST_FIRST_RUN && page.id.number == 0;
@@ -151,6 +159,7 @@ impl<M: Medium> PageStore<M> {
             manifest: manifest_edits,
             manifest_extents,
             log,
+            unreadable: unreadable_log,
             last_groups,
             takes_torn,
         }))
@@ -311,15 +320,16 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Every whole page of groups of `kind`, from extents that begin with one.
+    /// Every whole page of groups of `kind`, from extents that begin with one, and those pages there that cannot be read.
     async fn journal_pages(
         &self,
         extents: &[Found],
         kind: PageKind,
-    ) -> Result<Vec<(PageNo, GroupPage)>, OpenError> {
-        let mut pages = Vec::new();
+    ) -> Result<FoundPages, OpenError> {
+        let mut all = FoundPages::default();
         for (id, found) in (0..).map(ExtentId).zip(extents) {
             let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
+            let (mut pages, mut unreadable) = (Vec::new(), Vec::new());
             let mut blank = 0;
             for from in (0..found.end).step_by(self.batch_pages() as usize) {
                 let to = found.end.min(from + self.batch_pages());
@@ -336,15 +346,30 @@ impl<M: Medium> PageStore<M> {
                     let whole = |image: &PageImage| {
                         page::check(image, first.sibling(page)).ok().map(|_| image.clone())
                     };
-                    let image = self.whole_or_rebuilt(page, read, whole).await?;
+                    let image = match self.whole_or_rebuilt(page, read, whole).await {
+                        Err(OpenError::Damaged(page, PageFault::Unreadable)) => {
+                            unreadable.push(page);
+                            None
+                        }
+                        other => other?,
+                    };
                     blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
                     let decoded = image.and_then(|image| groups::decode(&image, kind));
                     pages.extend(decoded.map(|part| (page, part)));
                 }
             }
+            all.unreadable.extend(Unreadable::among(self.shape.page(id, 0), &pages, &unreadable));
+            all.pages.append(&mut pages);
         }
-        Ok(pages)
+        Ok(all)
     }
+}
+
+/// Pages of log or manifest.
+#[derive(Default)]
+struct FoundPages {
+    pages: Vec<(PageNo, GroupPage)>,
+    unreadable: Vec<Unreadable>,
 }
 
 /// What `decode` makes of a page that was read; `None` if it cannot be read, or is not whole.
@@ -415,8 +440,9 @@ impl Scan {
     /// The log from group `from` on.
     ///
     /// # Errors
-    /// [`OpenError::DamagedJournal`].
+    /// [`OpenError::DamagedJournal`]; [`OpenError::Damaged`] if a page cannot be read that may be of it.
     pub fn log_from(&self, from: u64) -> Result<FoundLog, OpenError> {
+        Unreadable::check_all(&self.unreadable, |page| page.is_before_group(from))?;
         let pages = self.log.iter().map(|(_, page)| page.clone());
         let Groups { whole, has_gap } = groups::assemble(pages, from, self.takes_torn);
         if has_gap {

@@ -17,7 +17,8 @@ pub enum State {
     Collecting = 3,
     /// Nothing refers to it; it becomes empty.
     Releasing = 4,
-    /// A page that may hold something in use cannot be read; kept as it is.
+    /// A page that may hold something in use is damaged, or cannot be read for now; kept as it is. Closed again when the store is
+    /// opened.
     Quarantined = 5,
 }
 
@@ -28,7 +29,8 @@ impl State {
         match next {
             Self::Free => self == Self::Releasing,
             Self::Open => false,
-            Self::Closed | Self::Quarantined => self == Self::Collecting,
+            Self::Quarantined => self == Self::Collecting,
+            Self::Closed => matches!(self, Self::Collecting | Self::Quarantined),
             Self::Collecting => self == Self::Closed,
             // Also one whose release a power cut has cut short.
             Self::Releasing => matches!(self, Self::Closed | Self::Collecting | Self::Releasing),

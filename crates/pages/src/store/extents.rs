@@ -105,6 +105,11 @@ impl Extents {
         self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
     }
 
+    /// Whether any extent is in this state.
+    pub(crate) fn is_any(&self, state: State) -> bool {
+        self.all.iter().any(|extent| extent.state == state)
+    }
+
     /// Whether an extent is being filled.
     pub(crate) fn is_open(&self, id: ExtentId) -> bool {
         self.open.contains(&Some(id))

@@ -1,0 +1,132 @@
+//! Pages of log and manifest that cannot be read, and which of them are not needed.
+//!
+//! An extent that the journal has given up keeps its pages where a medium takes releases for advice. One of them that cannot be
+//! read would end each opening. What it was is known by what is behind it: within one opening of an extent, places are handed out
+//! in order, each group behind the one before it, and a run fills no extent of another run's journal further. So a page belongs to no
+//! later group than a whole page behind it that is of the same opening. Where that is of a group that the log is not
+//! replayed from any more, or of an epoch before the one in force, the page is not needed either, whatever it was.
+//!
+//! What is behind it must be of the same opening *as the page*. The first page of the extent says which opening is the newest: it is
+//! there before anything behind it is acknowledged. So this says nothing of first pages, nor of a page with nothing behind it.
+
+use crate::error::OpenError;
+use crate::format::page::PageFault;
+use crate::journal::groups::{GroupId, GroupPage};
+use crate::medium::PageNo;
+
+/// A page that cannot be read, of an extent of log or manifest, and not its first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unreadable {
+    pub page: PageNo,
+    /// The group that it is of is this one, or one before it; nobody knows without.
+    latest: Option<GroupId>,
+}
+
+impl Unreadable {
+    /// Those `pages` of an extent that begins with page `first`, of which all others that are whole were `found`, both in order.
+    pub(crate) fn among(
+        first: PageNo,
+        found: &[(PageNo, GroupPage)],
+        pages: &[PageNo],
+    ) -> Vec<Self> {
+        let has_first = found.first().is_some_and(|(page, _)| *page == first);
+        let is_sound = has_first && are_of_one_writer(found);
+        let behind = |page: PageNo| found.iter().find(|(at, _)| *at > page).map(|(_, own)| own.id);
+        let with_latest = |&page: &PageNo| {
+            let latest = if is_sound { behind(page) } else { None };
+            Self { page, latest }
+        };
+        pages.iter().map(with_latest).collect()
+    }
+
+    /// Checks that all of these pages are old enough not to be needed.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`], with the first that is not.
+    pub(crate) fn check_all(all: &[Self], is_old: impl Fn(&Self) -> bool) -> Result<(), OpenError> {
+        let lost = all.iter().find(|page| !is_old(page));
+        lost.map_or(Ok(()), |lost| Err(OpenError::Damaged(lost.page, PageFault::Unreadable)))
+    }
+
+    /// Whether it is of a group of the log before this one.
+    pub(crate) fn is_before_group(&self, number: u64) -> bool {
+        self.latest.is_some_and(|latest| latest.number < number)
+    }
+
+    /// Whether it is of an epoch before this one.
+    pub(crate) fn is_before_epoch(&self, epoch: u32) -> bool {
+        self.latest.is_some_and(|latest| latest.epoch < epoch)
+    }
+}
+
+/// Whether pages follow one another as one run writes them. Two runs may have drawn the same number.
+fn are_of_one_writer(found: &[(PageNo, GroupPage)]) -> bool {
+    let follows = |pair: &[(PageNo, GroupPage)]| {
+        let ((_, before), (_, next)) = (&pair[0], &pair[1]);
+        let is_same = before.content() == next.content() && before.place() < next.place();
+        before.id.epoch == next.id.epoch
+            && (before.id.number < next.id.number || before.id.number == next.id.number && is_same)
+    };
+    found.windows(2).all(follows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::page::{PageKind, finish};
+    use crate::journal::groups::{decode, encode};
+    use runtime::PageImage;
+
+    const PAYLOAD: u32 = 108;
+
+    /// The pages of groups of these numbers, of so many bytes, from the first place on.
+    fn written(epoch: u32, groups: &[(u64, usize)]) -> Vec<(PageNo, GroupPage)> {
+        let pages = groups.iter().flat_map(|&(number, bytes)| {
+            let (id, bytes) = (GroupId { epoch, number }, vec![number as u8; bytes]);
+            encode(PageKind::Log, id, &bytes, 0, PAYLOAD)
+        });
+        let pages = pages.map(|page| PageImage::new(&finish(page)));
+        (0..).map(PageNo).zip(pages.filter_map(|page| decode(&page, PageKind::Log))).collect()
+    }
+
+    fn one(found: &[(PageNo, GroupPage)], lost: u32) -> Unreadable {
+        Unreadable::among(PageNo(0), found, &[PageNo(lost)])[0]
+    }
+
+    /// Whether the page at `lost` is of a group before `from`, by what is left.
+    fn is_before(mut found: Vec<(PageNo, GroupPage)>, lost: u32, from: u64) -> bool {
+        found.retain(|(page, _)| page.0 != lost);
+        one(&found, lost).is_before_group(from)
+    }
+
+    #[test]
+    fn a_page_is_of_no_later_group_than_what_is_behind_it() {
+        let log = || written(3, &[(5, 10), (6, 200), (8, 10), (9, 10)]);
+        assert_eq!(log().len(), 7);
+        assert!(is_before(log(), 1, 7) && is_before(log(), 2, 9) && is_before(log(), 4, 9));
+        assert!(!is_before(log(), 1, 6), "it is of a group that is needed");
+        assert!(!is_before(log(), 4, 8), "what is behind it is needed, and so it may be");
+        assert!(!is_before(log(), 6, 100), "nothing is behind it");
+        assert!(!is_before(log(), 0, 100), "a later opening may have begun with it");
+        assert!(!is_before(log().split_off(1), 2, 100), "it may be of a later opening");
+    }
+
+    #[test]
+    fn what_two_runs_left_in_an_extent_says_nothing() {
+        // The second run wrote two short groups over the long first one, and its second is lost.
+        let (first, second) = (written(3, &[(5, 300), (6, 10)]), written(3, &[(5, 10), (6, 10)]));
+        let both = || second.iter().cloned().chain(first[2..].iter().cloned()).collect::<Vec<_>>();
+        assert!(!is_before(both(), 1, 6), "it is of group 6");
+        let other_run = written(2, &[(1, 10), (2, 10), (3, 10)]).split_off(2);
+        let both = written(3, &[(5, 10), (6, 10)]).into_iter().chain(other_run).collect();
+        assert!(!is_before(both, 1, 6), "it is of group 6");
+    }
+
+    #[test]
+    fn an_epoch_is_over_when_a_later_one_is_in_force() {
+        let mut found = written(3, &[(0, 10), (1, 10), (2, 10)]);
+        found.remove(1);
+        let unreadable = one(&found, 1);
+        assert!(unreadable.is_before_epoch(4) && !unreadable.is_before_epoch(3));
+    }
+}
