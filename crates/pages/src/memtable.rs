@@ -142,7 +142,10 @@ impl Memtable {
         let version = Version { sequence, entry };
         let known = if self.marks.may_have(key) { self.keys.get_mut(key) } else { None };
         let Some(versions) = known else {
-            self.marks.mark(key, self.keys.keys().map(|key| &key[..]));
+            let keys = &self.keys;
+            self.marks.mark(key, |from| {
+                keys.range::<[u8], _>((from, Bound::Unbounded)).map(|(key, _)| &key[..])
+            });
             let key = self.chunks.keep(key);
             self.keys.insert(key, Versions { newest: version, older: None });
             return;

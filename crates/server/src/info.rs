@@ -89,11 +89,12 @@ fn memory(state: &State, _: u64) -> Vec<(String, String)> {
     ]
 }
 
-fn persistence(state: &State, _: u64) -> Vec<(String, String)> {
-    let store = &state.observer.last().statistics;
+fn persistence(state: &State, now_ms: u64) -> Vec<(String, String)> {
+    let observed = state.observer.last();
+    let (store, complaints) = (&observed.statistics, &observed.complaints);
     let durability = format!("{:?}", state.options.durability).to_lowercase();
     let statistics = &state.statistics;
-    vec![
+    let mut lines = vec![
         line("loading", 0),
         line("durability", durability),
         line("commits", read(&statistics.commits)),
@@ -102,6 +103,27 @@ fn persistence(state: &State, _: u64) -> Vec<(String, String)> {
         line("stalls", store.stalls),
         line("store_writes", store.writes),
         line("store_user_bytes", store.user_bytes),
+        line("store_free_bytes", store.free_bytes),
+    ];
+    lines.extend(snapshots(store));
+    lines.push(line("store_troubles", complaints.count));
+    if let Some(last) = &complaints.last {
+        let ago = now_ms.saturating_sub(complaints.at_ms) / 1_000;
+        lines.push(line("last_store_trouble", last));
+        lines.push(line("last_store_trouble_seconds_ago", ago));
+    }
+    lines
+}
+
+/// Instants that ranges hold (long commands have them), and what the oldest one costs: it goes first where room runs out.
+fn snapshots(store: &levelhead::Statistics) -> [(String, String); 5] {
+    let oldest = store.oldest_snapshot.map_or(0, |age| age.as_millis());
+    [
+        line("store_snapshots", store.snapshots),
+        line("oldest_snapshot_msec", oldest),
+        line("oldest_snapshot_held_bytes", store.held_bytes),
+        line("snapshot_memory_bytes", store.snapshot_bytes),
+        line("most_snapshot_memory_bytes", store.most_snapshot_bytes),
     ]
 }
 

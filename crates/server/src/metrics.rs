@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use crate::listen::next;
+use crate::observed::Observed;
 use crate::state::State;
 use crate::statistics::{BUCKETS_US, Class, GAUGES};
 
@@ -102,6 +103,33 @@ fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str,
     );
 }
 
+/// Room in the files, what the oldest instant keeps of it, and what files complain of.
+fn of_room(observed: &Observed, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
+    let store = &observed.statistics;
+    let age = store.oldest_snapshot.map_or(0, |age| age.as_secs());
+    metric("store_free_bytes", "gauge", "Bytes of the files without anything.", store.free_bytes);
+    metric("store_snapshots", "gauge", "Instants that ranges hold.", store.snapshots);
+    metric("store_oldest_snapshot_seconds", "gauge", "Age of the oldest of them.", age);
+    metric(
+        "store_oldest_snapshot_held_bytes",
+        "gauge",
+        "Bytes of the files that the oldest of them keeps from being written again.",
+        store.held_bytes,
+    );
+    metric(
+        "store_snapshot_memory_bytes",
+        "gauge",
+        "Memory of snapshots and ranges.",
+        store.snapshot_bytes,
+    );
+    metric(
+        "store_troubles_total",
+        "counter",
+        "Complaints of files: INFO persistence has the last one.",
+        observed.complaints.count,
+    );
+}
+
 /// What connections do.
 fn of_connections(state: &State, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
     let statistics = &state.statistics;
@@ -181,6 +209,7 @@ fn prometheus(state: &State) -> String {
         let name = format!("directories_{}", how.name());
         metric(&name, "gauge", "Directories of the store that are so.", count as u64);
     }
+    of_room(&observed, &mut metric);
     if let Some(windows) = &store.windows {
         of_windows(windows, &mut |name, help, value| metric(name, "counter", help, value));
     }

@@ -151,7 +151,7 @@ impl Listening {
             begun_ms: database.clock.now_ms(),
             port: addresses.tcp.map_or(0, |address| address.port()),
             drawn: AtomicU64::new(0),
-            observer: Observer::new(&database.store),
+            observer: Observer::new(&database.store, database.clock.now_ms()),
             in_store: Semaphore::new(options.workers.saturating_sub(1).max(1)),
             far: Semaphore::new(FAR),
             options,
@@ -276,7 +276,8 @@ fn background(
 
 fn observe(state: &State, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
-        state.observer.ask(&state.database.store);
+        let database = &state.database;
+        state.observer.ask(&database.store, database.clock.now_ms());
         thread::park_timeout(AGE);
     }
 }

@@ -305,3 +305,76 @@ fn a_damaged_part_of_the_index_costs_its_own_keys_and_a_repair_finds_those_too()
     }
     panic!("{damaged} of {} pages of the index were in use and not in memory", pages.len());
 }
+
+/// A pair that cannot be read ends a range: what is behind it is not given as if nothing was missing.
+#[test]
+fn behind_damage_a_range_gives_nothing() {
+    let scratch = Scratch::new();
+    filled(scratch.path()).close().expect("it can be made durable");
+    damage(scratch.path(), 2_000);
+    let store = open(scratch.path(), &small());
+    let snapshot = store.snapshot().expect("there is memory");
+    let ranges: [(&str, &dyn Fn() -> levelhead::Range); 4] = [
+        ("all", &|| store.range(..)),
+        ("of a snapshot", &|| snapshot.range(..)),
+        ("of a prefix", &|| store.prefix(b"00")),
+        ("in bounds", &|| store.range(&key(1_500)[..]..&key(2_500)[..])),
+    ];
+    for (what, range) in ranges {
+        for is_back in [false, true] {
+            let mut range = range();
+            let step = |range: &mut levelhead::Range| {
+                if is_back { range.next_back() } else { range.next() }
+            };
+            let error = loop {
+                match step(&mut range).unwrap_or_else(|| panic!("{what}: no word of damage")) {
+                    Ok((key, value)) => {
+                        let n: u32 = std::str::from_utf8(&key).expect("text").parse().expect("one");
+                        assert_eq!(value, self::value(n), "{what}");
+                        assert!(if is_back { n > 2_000 } else { n < 2_000 }, "{what}: {n}");
+                    }
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(error, Error::Damaged { .. }), "{what}: {error}");
+            for _ in 0..3 {
+                assert!(range.next().is_none() && range.next_back().is_none(), "{what}");
+            }
+        }
+    }
+    // The index is whole.
+    assert_eq!(store.range(..).keys().flatten().count(), PAIRS as usize);
+}
+
+/// What is written after a repair is not rolled back by the next recovery: the files are copied as a kill would leave them.
+#[test]
+fn what_is_put_after_a_repair_outlives_a_kill() {
+    let scratch = Scratch::new();
+    let [old, new, killed] = ["old", "new", "killed"].map(|name| scratch.path().join(name));
+    filled(&old).close().expect("it can be made durable");
+    damage(&old, 2_000);
+    let saved = repair(&[&old], &new, &small(), |_| ()).expect("it goes on").pairs;
+    let mut more = 0;
+    for round in 0..3 {
+        let store = open(&new, &small());
+        for n in 0..200 {
+            let n = PAIRS + round * 200 + n;
+            store.put_with(&key(n), &value(n), Durability::Each).expect("there is room");
+            more += 1;
+        }
+        std::fs::create_dir_all(&killed).expect("it can be made");
+        for entry in std::fs::read_dir(&new).expect("it is there") {
+            let entry = entry.expect("it can be read");
+            std::fs::copy(entry.path(), killed.join(entry.file_name())).expect("there is room");
+        }
+        drop(store);
+        std::fs::remove_dir_all(&new).expect("it is ours");
+        std::fs::rename(&killed, &new).expect("it is ours");
+        let store = open(&new, &small());
+        for n in PAIRS..PAIRS + more {
+            assert_eq!(store.get(&key(n)).expect("it is whole"), Some(value(n)), "{round}: {n}");
+        }
+        let there = store.range(..).map(|pair| pair.expect("it is whole")).count();
+        assert_eq!(there as u64, saved + u64::from(more), "round {round}");
+    }
+}

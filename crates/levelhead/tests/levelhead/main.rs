@@ -25,4 +25,5 @@ mod scratch;
 mod settled;
 mod strangers;
 mod threads;
+mod turns;
 mod windows;

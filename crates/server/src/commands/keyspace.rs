@@ -5,9 +5,7 @@ use std::ops::Bound;
 use super::help::other_part;
 use super::parse::{self, NameBound, is};
 use super::{Call, Items, Outcome, check_room};
-use crate::data::batch::Batch;
-use crate::data::database::{Access, Entry};
-use crate::data::keys::{self, Space};
+use crate::data::database::Entry;
 use crate::data::names::{Found, Name};
 use crate::data::rename::{Moved, Replace};
 use crate::data::selection::Limit;
@@ -15,9 +13,6 @@ use crate::fault::Fault;
 use crate::glob;
 use crate::resp::Protocol;
 use crate::state::State;
-
-/// Pairs that FLUSHALL removes with one write.
-const PAIRS: usize = 256;
 
 pub(super) fn del(call: &mut Call<'_>) -> Outcome {
     let removed = call.access.delete(&call.arguments[1..])?;
@@ -276,7 +271,7 @@ fn say_pair(items: &mut Items, found: &Found, is_pair: bool) {
     items.count += if is_pair { 1 } else { 2 };
 }
 
-/// Removes everything, with every key locked. Takes as long as there are pairs.
+/// Removes everything that is there when it begins. Takes as long as there are keys.
 pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
     for word in &call.arguments[1..] {
         if !is(word, "SYNC") && !is(word, "ASYNC") {
@@ -284,54 +279,6 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
         }
     }
     call.access.steps.take_all()?;
-    let _locks = call.access.database.locks.write_all();
-    for space in [Space::String, Space::Head] {
-        remove_all(call.access, space, 1)?;
-    }
-    for space in [Space::Field, Space::Member, Space::Score, Space::Expiry, Space::Dropped] {
-        remove_all(call.access, space, 0)?;
-    }
+    call.access.remove_all()?;
     call.ok()
-}
-
-fn remove_all(access: &Access<'_>, space: Space, keys_each: i64) -> Outcome {
-    // A store that is full lets go of an instant soon, and may before the first pair is read.
-    const TRIES: u32 = 100;
-    let mut in_vain = 0;
-    loop {
-        let mut removes = false;
-        match remove_at_one_instant(access, space, keys_each, &mut removes)? {
-            Ok(()) => return Ok(()),
-            Err(too_old) if !removes && in_vain == TRIES => return Err(too_old.into()),
-            Err(_) => in_vain = if removes { 0 } else { in_vain + 1 },
-        }
-    }
-}
-
-/// The inner error is that the store let go of the instant that was read: what came before was removed.
-fn remove_at_one_instant(
-    access: &Access<'_>,
-    space: Space,
-    keys_each: i64,
-    removes: &mut bool,
-) -> Result<Result<(), levelhead::Error>, Fault> {
-    let (from, to) = keys::all(space);
-    let mut batch = Batch::default();
-    for pair in access.names_between(&from, &to) {
-        let at = match pair {
-            Err(too_old @ levelhead::Error::TooOld { .. }) => {
-                access.write(batch)?;
-                return Ok(Err(too_old));
-            }
-            pair => pair?.0,
-        };
-        *removes = true;
-        batch.delete(&at);
-        batch.keys -= keys_each;
-        if batch.len() == PAIRS {
-            access.write(std::mem::take(&mut batch))?;
-        }
-    }
-    access.write(batch)?;
-    Ok(Ok(()))
 }

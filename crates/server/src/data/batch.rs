@@ -46,11 +46,6 @@ impl Batch {
         self.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..])
     }
 
-    /// Pairs and keys in it.
-    pub(crate) fn len(&self) -> usize {
-        self.changes.len()
-    }
-
     pub(crate) fn into_changes(self) -> Vec<Change> {
         self.changes
     }

@@ -309,7 +309,7 @@ impl Access<'_> {
         Ok(self.find_head(key)?.map(Entry::Head))
     }
 
-    fn find_head(&self, key: &[u8]) -> Result<Option<Head>, Fault> {
+    pub(super) fn find_head(&self, key: &[u8]) -> Result<Option<Head>, Fault> {
         if !self.database.has_heads.load(Ordering::SeqCst) {
             return Ok(None);
         }

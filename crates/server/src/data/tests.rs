@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use levelhead::{Durability, Store};
 
 use super::database::{Access, Database};
+use super::keys::Space;
 use super::records::Kind;
 use super::sorted_sets::AddOptions;
 use super::sweep::{Sweeper, Swept};
@@ -208,4 +209,39 @@ fn random_names_are_those_of_keys_that_are_there() {
     }
     // Too few draws for all: but not the same one or two again and again.
     assert!(drawn_of(&access).len() > 60);
+}
+
+/// All keys go, and the notes of when they expire; parts of collections go with the sweep, and nothing is left.
+#[test]
+fn nothing_is_left_of_all_keys() {
+    let stand = Stand::new("flushed");
+    let database = stand.database();
+    let access = database.access();
+    add_members(&access, b"z");
+    access.set_fields(b"h", &[(b"f", b"v")]).expect("there is room");
+    assert!(access.expire(b"h", |_| Some(Some(access.now + 5_000))).expect("it is there"));
+    // As many as some steps have, some of which expire.
+    for number in 0..3_000_u64 {
+        let mut batch = super::batch::Batch::default();
+        let at = number.is_multiple_of(3).then_some(access.now + 5_000);
+        access
+            .put_string(&mut batch, format!("k{number}").as_bytes(), b"v", at)
+            .expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    assert_eq!(database.count(), 3_002);
+    access.remove_all().expect("it is whole");
+    assert_eq!((database.count(), names(&access)), (0, 0));
+    let in_store = |space: Space| {
+        let (from, to) = super::keys::all(space);
+        access.names_between(&from, &to).count()
+    };
+    for space in [Space::String, Space::Head, Space::Expiry] {
+        assert_eq!(in_store(space), 0, "{space:?}");
+    }
+    let (swept, is_all) = sweep(&mut Sweeper::default(), &database, MANY);
+    assert_eq!((swept.expired, swept.parts, is_all), (0, 2 * MANY + 1, true));
+    for space in [Space::Field, Space::Member, Space::Score, Space::Dropped] {
+        assert_eq!(in_store(space), 0, "{space:?}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Commands that come to many keys, fields or members: they are run again from their beginning, and say and do what short ones do.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use server::{Clock, Options};
 
 use crate::client::{Client, directory, start};
@@ -42,4 +44,43 @@ fn long_commands_do_what_short_ones_do() {
     assert_eq!(client.say("KEYS *"), "[h i n z]");
     assert_eq!(client.say("FLUSHALL"), "OK");
     assert_eq!((client.say("DBSIZE"), client.say("KEYS *")), ("0".to_owned(), "[]".to_owned()));
+}
+
+/// Others write while all keys go, and what is counted then is what is there.
+#[test]
+fn keys_are_set_while_all_go() {
+    let server = start(&directory("far-flush"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    let mut most = 0;
+    for _ in 0..10 {
+        for part in 0..8 {
+            let pairs = words(&|n| format!("k{part}{n:04} v"));
+            assert_eq!(client.say(&format!("MSET {pairs}")), "OK");
+        }
+        let is_over = AtomicBool::new(false);
+        let set = std::thread::scope(|scope| {
+            let flush = || {
+                let said = Client::of(&server).say("FLUSHALL");
+                is_over.store(true, Ordering::SeqCst);
+                said
+            };
+            let flusher = std::thread::Builder::new().spawn_scoped(scope, flush);
+            let mut set = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                assert_eq!(client.say("SET a b"), "OK");
+                set += 1;
+            }
+            assert_eq!(flusher.expect("a thread").join().expect("it ends"), "OK");
+            set
+        });
+        let left = client.say("KEYS *");
+        assert!(left == "[]" || left == "[a]", "{left}");
+        assert_eq!(client.say("DBSIZE"), if left == "[]" { "0" } else { "1" });
+        most = most.max(set);
+        // One may be before the flush, and one behind it.
+        if most > 4 {
+            return;
+        }
+    }
+    panic!("{most} keys were set at most while all went");
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use faultfs::{FaultFs, Faults};
 use server::{Clock, Options, Server};
 
 use crate::client::{Client, directory};
@@ -99,4 +100,75 @@ fn what_takes_something_away_is_taken_and_the_server_stops_properly() {
         }
     }
     assert_eq!(client.say("DBSIZE"), count);
+}
+
+/// A disk with this much room; nothing, said aloud, where there is no FUSE.
+#[expect(clippy::disallowed_methods, reason = "what a person wants of the tests")]
+fn disk(name: &str, room: u64) -> Option<FaultFs> {
+    match FaultFs::mount(&directory(name), 1) {
+        Ok(mounted) => {
+            mounted.set_faults(Faults { room: Some(room), ..Faults::default() });
+            Some(mounted)
+        }
+        Err(error) if std::env::var("LEVELHEAD_NEED_FUSE").is_ok() => panic!("no FUSE: {error}"),
+        Err(error) => {
+            eprintln!("left out, because FUSE cannot be mounted here: {error}");
+            None
+        }
+    }
+}
+
+/// Asks again for as long as a machine may take for what takes a moment.
+fn until(client: &mut Client, line: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let mut said = String::new();
+    for _ in 0..2_000 {
+        said = client.say(line);
+        if is_wanted(&said) {
+            return said;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("{line}: {said}");
+}
+
+/// Somebody fills the disk, and makes room again: clients are told meanwhile, and the server goes on by itself.
+#[test]
+fn a_full_disk_is_told_and_then_forgotten() {
+    let Some(fs) = disk("full-disk", 12 << 20) else { return };
+    let server = start(fs.path());
+    let mut client = Client::of(&server);
+    let value = |n: u32| format!("{n:04000}");
+    let mut there = 0;
+    let refused = loop {
+        let said = client.say(&format!("SET {there} {}", value(there)));
+        if said != "OK" {
+            break said;
+        }
+        there += 1;
+        assert!(there < 4_000, "12 MiB hold no more");
+    };
+    assert!(refused.starts_with("-OOM") && refused.contains("make room there"), "{refused}");
+    // Whether the one that was refused is kept nobody knows; whatever was acknowledged is read, and may be deleted.
+    assert_eq!(client.say("GET 1"), value(1));
+    assert_eq!(client.say("DEL 0 2"), "2");
+    let said = until(&mut client, "INFO persistence", |said| !said.contains("store_troubles:0"));
+    assert!(said.contains("last_store_trouble:") && said.contains("os error 28"), "{said}");
+    assert!(client.say("INFO errorstats").contains("errorstat_OOM:count="));
+    fs.set_faults(Faults::default());
+    until(&mut client, "SET again and", |said| said == "OK");
+    for n in 0..500 {
+        assert_eq!(client.say(&format!("SET more:{n} {}", value(n))), "OK");
+    }
+    let check = |client: &mut Client| {
+        for n in 0..there {
+            let wanted = if n == 0 || n == 2 { "(nil)".to_owned() } else { value(n) };
+            assert!(client.say(&format!("GET {n}")) == wanted, "{n} of {there}");
+        }
+        assert_eq!(client.say("GET more:499"), value(499));
+    };
+    check(&mut client);
+    server.stop().expect("there is room");
+    let server = start(fs.path());
+    check(&mut Client::of(&server));
+    server.stop().expect("nothing is in the way");
 }
