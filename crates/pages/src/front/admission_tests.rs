@@ -29,6 +29,7 @@ impl Medium for Nowhere {
             page_bytes: 1024,
             pages_per_extent: 16,
             extents: 60,
+            grows_to: 0,
             append_unit: 1,
             parallelism: 1,
         }
