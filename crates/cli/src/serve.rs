@@ -11,7 +11,7 @@ use levelhead::Store;
 use server::{Clock, Listening, OpenFiles, Tls};
 
 use crate::store::{Does, WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
-use crate::{allocator, output};
+use crate::{allocator, output, values};
 use lab::parse_bytes;
 
 /// The environment's word for the password, which others cannot see as they can see arguments.
@@ -53,10 +53,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum, default_value = "yes", value_name = "yes|no")]
     protected_mode: YesNo,
     /// Connections at a time
-    #[arg(long, alias = "maxclients", value_name = "N", default_value_t = 10_000)]
-    max_clients: usize,
-    /// Bytes in the buffers of all connections: beyond it the largest is ended
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
+    #[arg(long, alias = "maxclients", value_name = "N", default_value = "10000", value_parser = values::clients)]
+    max_clients: u64,
+    /// Bytes in the buffers of all connections, 1 MiB at least: beyond it the largest is ended
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 50))]
     maxmemory_clients: u64,
     /// Bytes that a connection may have sent and not had answered
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
@@ -113,7 +113,7 @@ impl From<Durability> for levelhead::Durability {
 
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     allocator::keep_nothing_back();
-    let options = options(arguments, allow_files(arguments.max_clients))?;
+    let options = options(arguments, allow_files(arguments.max_clients as usize))?;
     let store_options = arguments.windows.added_to(levelhead::Options {
         capacity_bytes: arguments.capacity.unwrap_or(0),
         memory_bytes: arguments.memory,

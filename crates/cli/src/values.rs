@@ -39,6 +39,11 @@ pub(crate) fn threads(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=1024)
 }
 
+/// Connections of a server.
+pub(crate) fn clients(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 1..=1 << 20)
+}
+
 /// Operations per second: `50000`, `50k`, `0.5`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let rate = match text.trim().parse::<f64>() {

@@ -255,9 +255,10 @@ impl Clients {
         }
     }
 
-    pub(crate) fn lines(&self, now: u64) -> String {
+    /// Lines of those that are wanted, by their numbers.
+    pub(crate) fn lines(&self, now: u64, is_wanted: impl Fn(u64) -> bool) -> String {
         let mut lines = String::new();
-        for client in self.all().values() {
+        for client in self.all().values().filter(|client| is_wanted(client.id)) {
             let _ = write!(lines, "{}", client.line(now));
         }
         lines

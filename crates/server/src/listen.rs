@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,13 +75,14 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     bound.map_err(|error| ServeError::new(format!("cannot listen on {address}: {error}")))
 }
 
-/// A socket that a server left behind is replaced, one that somebody listens on is not.
+/// A socket that a server left behind is replaced; one that somebody listens on is not, nor is anything that is no socket.
 fn bind_unix(path: PathBuf) -> Result<(UnixListener, PathBuf), ServeError> {
     let cannot =
         |error: io::Error| ServeError::new(format!("cannot listen on {}: {error}", path.display()));
     match UnixListener::bind(&path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+            let is_socket = path.symlink_metadata().map_err(cannot)?.file_type().is_socket();
+            if !is_socket || std::os::unix::net::UnixStream::connect(&path).is_ok() {
                 return Err(cannot(error));
             }
             fs::remove_file(&path).map_err(cannot)?;

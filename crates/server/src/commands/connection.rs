@@ -176,18 +176,66 @@ pub(super) fn client(call: &mut Call<'_>) -> Outcome {
             let line = own.line(call.access.now);
             call.reply.text(&line);
         }
-        (word, _) if is(word, "LIST") => {
-            let lines = call.state.clients.lines(call.access.now);
+        (word, which) if is(word, "LIST") => {
+            let which = listed(which)?;
+            let lines = call.state.clients.lines(call.access.now, |id| which.has(id));
             call.reply.text(&lines);
         }
         (word, [b"ID" | b"id", id]) if is(word, "KILL") => {
             let killed = call.state.clients.kill(parse::integer(id)? as u64);
             call.reply.integer(killed.into());
         }
-        (word, [_]) if is(word, "NO-EVICT") || is(word, "NO-TOUCH") => return call.ok(),
+        (word, [flag]) if is(word, "NO-EVICT") || is(word, "NO-TOUCH") => {
+            if !is(flag, "ON") && !is(flag, "OFF") {
+                return Err(Fault::syntax());
+            }
+            return call.ok();
+        }
         (word, _) => return other_part(call.reply, word, "CLIENT"),
     }
     Ok(())
+}
+
+/// Which connections CLIENT LIST is asked for.
+enum Listed {
+    All,
+    None,
+    Of(Vec<u64>),
+}
+
+impl Listed {
+    fn has(&self, id: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Of(ids) => ids.contains(&id),
+        }
+    }
+}
+
+/// Nobody follows, and nobody subscribes: those who are there are `normal`.
+fn listed(which: &[&[u8]]) -> Result<Listed, Fault> {
+    match which {
+        [] => Ok(Listed::All),
+        [word, ids @ ..] if is(word, "ID") && !ids.is_empty() => {
+            let id = |text: &&[u8]| {
+                let id = parse::integer(text).ok().and_then(|id| u64::try_from(id).ok());
+                id.filter(|id| *id > 0).ok_or_else(|| Fault::error("Invalid client ID"))
+            };
+            Ok(Listed::Of(ids.iter().map(id).collect::<Result<_, _>>()?))
+        }
+        [word, kind] if is(word, "TYPE") => match kind {
+            kind if is(kind, "NORMAL") => Ok(Listed::All),
+            kind if ["MASTER", "REPLICA", "SLAVE", "PUBSUB"].iter().any(|name| is(kind, name)) => {
+                Ok(Listed::None)
+            }
+            other => {
+                let other = other.escape_ascii();
+                Err(Fault::error(format!("Unknown client type '{other}'")))
+            }
+        },
+        _ => Err(Fault::syntax()),
+    }
 }
 
 /// What reads would be for on a replica; there is none.

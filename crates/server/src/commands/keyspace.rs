@@ -273,10 +273,10 @@ fn say_pair(items: &mut Items, found: &Found, is_pair: bool) {
 
 /// Removes everything that is there when it begins. Takes as long as there are keys.
 pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
-    for word in &call.arguments[1..] {
-        if !is(word, "SYNC") && !is(word, "ASYNC") {
-            return Err(Fault::syntax());
-        }
+    match &call.arguments[1..] {
+        [] => {}
+        [word] if is(word, "SYNC") || is(word, "ASYNC") => {}
+        _ => return Err(Fault::syntax()),
     }
     call.access.steps.take_all()?;
     call.access.remove_all()?;

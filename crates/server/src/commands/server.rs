@@ -158,7 +158,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
 
 fn say_spec(reply: &mut Reply, spec: &Spec) {
     let (first, last, step) = spec.key_places();
-    reply.array(6);
+    reply.array(10);
     reply.bulk(spec.name.to_lowercase().as_bytes());
     reply.integer(spec.arity.into());
     reply.set(1);
@@ -166,6 +166,9 @@ fn say_spec(reply: &mut Reply, spec: &Spec) {
     reply.integer(first);
     reply.integer(last);
     reply.integer(step);
+    // Categories of ACL, tips, specifications of keys and parts: none are told, and clients of Redis 7 look for them.
+    reply.set(0);
+    (0..3).for_each(|_| reply.array(0));
 }
 
 fn say_docs(reply: &mut Reply, spec: &Spec) {

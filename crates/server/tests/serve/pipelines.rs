@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::client::{Client, directory, encode, start, tcp};
 use crate::secret::{certificates, connect, served};
+use levelhead::Store;
 use server::{Clock, Options, Server};
 
 /// So many that neither sockets nor what the server makes of replies in advance hold them.
@@ -61,6 +62,21 @@ fn figure(client: &mut Client, section: &str, name: &str) -> usize {
     let info = client.say(&format!("INFO {section}"));
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.expect("a line").parse().expect("a number")
+}
+
+/// What is no socket stays what it is.
+#[test]
+fn a_file_is_not_taken_for_a_socket() {
+    let path = std::env::temp_dir().join(format!("lh-no-socket-{}", std::process::id()));
+    std::fs::write(&path, "precious").expect("it is ours");
+    let options = Options { listen: None, unix: Some(path.clone()), ..Options::default() };
+    let wanted = levelhead::Options { capacity_bytes: 64 << 20, ..levelhead::Options::default() };
+    let store = Store::open(directory("no-socket"), &wanted).expect("a directory of our own");
+    let refused = Server::start(store, options, Clock::system()).map(drop);
+    let refused = refused.expect_err("it is a file").to_string();
+    assert!(refused.contains("lh-no-socket"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "precious");
+    std::fs::remove_file(path).expect("it is there");
 }
 
 #[test]
