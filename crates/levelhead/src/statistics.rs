@@ -113,6 +113,14 @@ impl Statistics {
 }
 
 impl Store {
+    /// The directories, in the order in which they are given, and how each of them is.
+    pub fn directories(&self) -> Vec<(PathBuf, DirectoryState)> {
+        self.call(|root| {
+            let directories = root.directories();
+            async move { directories }
+        })
+    }
+
     /// Counters.
     pub fn statistics(&self) -> Statistics {
         self.call(|root| {

@@ -130,8 +130,9 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     for directory in store.lost() {
         output::say(&format!("{} is lost: {so}", directory.display()));
     }
-    let all = store.statistics().directories;
-    for (directory, _) in all.iter().filter(|(_, how)| *how == DirectoryState::Behind) {
+    for (directory, _) in
+        store.directories().iter().filter(|(_, how)| *how == DirectoryState::Behind)
+    {
         output::say(&format!(
             "{} lacks what was written without it, and is being filled; until then no other one may be lost",
             directory.display()

@@ -324,7 +324,7 @@ fn a_store_over_three_goes_on_once_there_is_room() {
         let is_told = matches!(deleted, Ok(()) | Err(Error::Full(_)));
         assert!(is_told, "{deleted:?}");
         assert!(store.put(b"more", b"x").is_err_and(|error| matches!(error, Error::Full(_))));
-        let states = |store: &Store| store.statistics().directories;
+        let states = Store::directories;
         assert!(states(&store).iter().all(|(_, state)| *state == DirectoryState::Whole));
 
         fs.set_faults(Faults::default());
