@@ -130,13 +130,14 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     for directory in store.lost() {
         output::say(&format!("{} is lost: {so}", directory.display()));
     }
-    for (directory, _) in
-        store.directories().iter().filter(|(_, how)| *how == DirectoryState::Behind)
-    {
-        output::say(&format!(
-            "{} lacks what was written without it, and is being filled; until then no other one may be lost",
-            directory.display()
-        ));
+    let fills = match does {
+        Does::Read => "",
+        Does::Write => ", and is being filled; until then no other one may be lost",
+    };
+    let behind = |(_, how): &(PathBuf, DirectoryState)| *how == DirectoryState::Behind;
+    for (directory, _) in store.directories().into_iter().filter(behind) {
+        let directory = directory.display();
+        output::say(&format!("{directory} lacks what was written without it{fills}"));
     }
 }
 
