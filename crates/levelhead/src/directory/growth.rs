@@ -29,7 +29,8 @@ pub(crate) fn most_capacity(members: usize) -> u64 {
 /// Bytes that a file may grow to which is made with `capacity_bytes`: few different ones, as [`crate::surmise`] has to guess it. Pointers to values are cut for
 /// so many; up to 512 GiB they have five bytes.
 pub(super) fn grows_to(members: usize, capacity_bytes: u64, extent_bytes: u64) -> u64 {
-    let wanted = (TIMES * capacity_bytes).next_power_of_two().max(LEAST_GROWTH);
+    let wanted = TIMES.saturating_mul(capacity_bytes).checked_next_power_of_two();
+    let wanted = wanted.unwrap_or(u64::MAX).max(LEAST_GROWTH);
     wanted.min(most_capacity(members)) / extent_bytes * extent_bytes
 }
 

@@ -66,7 +66,7 @@ fn a_directory_s_own_words_are_checked() {
             other => panic!("{:?}", other.map(drop)),
         }
     }
-    let later = body.replace("format = 1", "format = 9");
+    let later = body.replace("format = 2", "format = 9");
     let sealed = format!("{later}# checksum {:08x}\n", crc32c::crc32c(later.as_bytes()));
     std::fs::write(&path, sealed).expect("it can be written");
     match Store::open(scratch.path(), &small()) {
