@@ -6,10 +6,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use faultfs::{Fails, FaultFs, Faults, Kind};
-use levelhead::{DirectoryState, Durability, Error, Options, Report, Store, repair};
+use levelhead::{Durability, Error, Options, Report, Store, repair};
 use runtime::Rng;
 
 use crate::scratch::{Scratch, faulty, seeds, small, wanted};
@@ -291,65 +290,22 @@ fn a_directory_on_a_read_only_file_system_is_told_and_may_be_left_out() {
     check(&store, &map, "with leave to write").unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Puts until there is no room, and says how far they came.
-fn put_until_full(store: &Store, map: &mut Map, from: u64) -> u64 {
-    for n in (from..).step_by(TOGETHER as usize) {
-        match put_some(store, map, n, TOGETHER) {
-            None => assert!(n < 200_000, "the disk is never full"),
-            Some(Error::Full(_)) => return n + TOGETHER,
-            Some(other) => panic!("{other}"),
+/// Puts until there is no room, and notes what was acknowledged as durable.
+fn put_until_full(store: &Store, map: &mut Map) {
+    let mut waiting = Map::new();
+    for n in 0..100_000 {
+        let (value, is_last) = (vec![n as u8; 8_000], n % TOGETHER == TOGETHER - 1);
+        let durability = if is_last { Durability::Group } else { Durability::None };
+        match store.put_with(&key(n), &value, durability) {
+            Ok(()) => _ = waiting.insert(key(n), value),
+            Err(Error::Full(_)) => return,
+            Err(other) => panic!("{other}"),
+        }
+        if is_last {
+            map.append(&mut waiting);
         }
     }
-    unreachable!()
-}
-
-/// One directory, or all of them, on a disk that is full for a while: puts are refused, deletes are not, and it goes on by itself.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the store tries again by itself, in real time")]
-fn a_store_over_three_goes_on_once_there_is_room() {
-    for on_full_disk in [1_u64, 3] {
-        let Some(fs) = faulty(1) else { return };
-        let (scratch, mut map) = (Scratch::new(), Map::new());
-        let mut directories = scratch.directories(3);
-        for (n, directory) in directories.iter_mut().enumerate().take(on_full_disk as usize) {
-            *directory = fs.path().join(format!("d{n}"));
-        }
-        fs.set_faults(Faults { room: Some(on_full_disk * (20 << 20)), ..Faults::default() });
-        let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
-        let next = put_until_full(&store, &mut map, 0);
-        check(&store, &map, "while it is full").unwrap_or_else(|error| panic!("{error}"));
-        let (first, _) = map.pop_first().expect("some were written");
-        // A delete is taken as far as the log goes; of one that was refused nobody knows whether it is kept.
-        let deleted = store.delete(&first);
-        let is_told = matches!(deleted, Ok(()) | Err(Error::Full(_)));
-        assert!(is_told, "{deleted:?}");
-        assert!(store.put(b"more", b"x").is_err_and(|error| matches!(error, Error::Full(_))));
-        let states = Store::directories;
-        assert!(states(&store).iter().all(|(_, state)| *state == DirectoryState::Whole));
-
-        fs.set_faults(Faults::default());
-        let tried = (0..200).any(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            store.put(b"more", b"x").is_ok()
-        });
-        assert!(tried, "ten seconds after there is room puts are refused");
-        map.insert(b"more".to_vec(), b"x".to_vec());
-        let error = put_some(&store, &mut map, next, 2_000);
-        assert!(error.is_none(), "{error:?}");
-        store.close().expect("all is well");
-        // Nothing lacks anything.
-        for member in 0..3 {
-            // Read only, so that the one that is away lacks nothing for it.
-            let read_only = Options { read_only: true, ..options() };
-            let store = Store::open_over(&without(&directories, member), &read_only);
-            let store = store.unwrap_or_else(|error| panic!("without {member}: {error}"));
-            check(&store, &map, "without one").unwrap_or_else(|error| panic!("{error}"));
-            let found = store.get(&first).expect("it can be read");
-            assert!(deleted.is_err() || found.is_none(), "it was deleted");
-            let lost = states(&store).into_iter().map(|(_, state)| state == DirectoryState::Lost);
-            assert!(lost.enumerate().all(|(n, is_lost)| is_lost == (n == member)));
-        }
-    }
+    panic!("the disk is never full");
 }
 
 /// What is left of a disk, less than files grow by, is enough to open a store.
@@ -359,7 +315,7 @@ fn a_store_on_a_nearly_full_disk_opens() {
     let mut map = Map::new();
     fs.set_faults(Faults { room: Some(24 << 20), ..Faults::default() });
     let store = Store::open(fs.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
-    put_until_full(&store, &mut map, 0);
+    put_until_full(&store, &mut map);
     drop(store);
     for round in 0..4 {
         let store = Store::open(fs.path(), &options());
@@ -368,4 +324,22 @@ fn a_store_on_a_nearly_full_disk_opens() {
         let (first, _) = map.pop_first().expect("some are left");
         store.delete(&first).expect("deletes are taken");
     }
+}
+
+#[test]
+fn directories_say_how_they_are() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    let states = |store: &Store| {
+        let all = store.directories().into_iter();
+        all.map(|(path, state)| (path, state.name())).collect::<Vec<_>>()
+    };
+    let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+    let all = |of: [&'static str; 3]| directories.iter().cloned().zip(of).collect::<Vec<_>>();
+    assert_eq!(states(&store), all(["whole"; 3]));
+    drop(store);
+    fs::remove_dir_all(&directories[1]).expect("it is ours");
+    let read_only = Options { read_only: true, ..options() };
+    let store = Store::open_over(&directories, &read_only).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(states(&store), all(["whole", "lost", "whole"]));
 }
