@@ -46,6 +46,8 @@ pub(crate) struct Disk {
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
     pub unreadable: BTreeSet<u32>,
+    /// The operating system's error that reads end with, if they do.
+    pub reads_end_with: Option<i32>,
     /// Commands that fail, and what the member is for all that.
     pub fails: Vec<Fails>,
     /// Commands of each kind that it was given.
@@ -71,6 +73,7 @@ impl Disk {
             is_read_only: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
+            reads_end_with: None,
             fails: Vec::new(),
             given: [0; 4],
             durable: BTreeMap::new(),
@@ -217,6 +220,12 @@ impl Disk {
         self.under_way.clear();
     }
 
+    /// Something else lies in a place.
+    pub(crate) fn put(&mut self, place: u32, bytes: Vec<u8>) {
+        self.pending.retain(|(other, _)| *other != place);
+        self.durable.insert(place, bytes);
+    }
+
     /// Changes a bit of what lies in a place; false if nothing does.
     pub(crate) fn flip(&mut self, place: u32) -> bool {
         let Some(mut bytes) = self.at(place).filter(|bytes| !bytes.is_empty()) else {
@@ -359,6 +368,9 @@ impl Medium for MemoryMedium {
             sleep.await;
             submitted?;
             let disk = disk.borrow();
+            if let Some(code) = disk.reads_end_with.filter(|_| !disk.is_gone) {
+                return Err(MediumError::Io(code));
+            }
             match disk.at(page.0) {
                 _ if disk.is_gone => Err(MediumError::Gone),
                 _ if fails || disk.unreadable.contains(&page.0) => {
