@@ -290,42 +290,6 @@ fn a_directory_on_a_read_only_file_system_is_told_and_may_be_left_out() {
     check(&store, &map, "with leave to write").unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Puts until there is no room, and notes what was acknowledged as durable.
-fn put_until_full(store: &Store, map: &mut Map) {
-    let mut waiting = Map::new();
-    for n in 0..100_000 {
-        let (value, is_last) = (vec![n as u8; 8_000], n % TOGETHER == TOGETHER - 1);
-        let durability = if is_last { Durability::Group } else { Durability::None };
-        match store.put_with(&key(n), &value, durability) {
-            Ok(()) => _ = waiting.insert(key(n), value),
-            Err(Error::Full(_)) => return,
-            Err(other) => panic!("{other}"),
-        }
-        if is_last {
-            map.append(&mut waiting);
-        }
-    }
-    panic!("the disk is never full");
-}
-
-/// What is left of a disk, less than files grow by, is enough to open a store.
-#[test]
-fn a_store_on_a_nearly_full_disk_opens() {
-    let Some(fs) = faulty(1) else { return };
-    let mut map = Map::new();
-    fs.set_faults(Faults { room: Some(24 << 20), ..Faults::default() });
-    let store = Store::open(fs.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
-    put_until_full(&store, &mut map);
-    drop(store);
-    for round in 0..4 {
-        let store = Store::open(fs.path(), &options());
-        let store = store.unwrap_or_else(|error| panic!("round {round}: {error}"));
-        check(&store, &map, "opened again").unwrap_or_else(|error| panic!("{error}"));
-        let (first, _) = map.pop_first().expect("some are left");
-        store.delete(&first).expect("deletes are taken");
-    }
-}
-
 #[test]
 fn directories_say_how_they_are() {
     let scratch = Scratch::new();
