@@ -123,8 +123,7 @@ impl Root {
             directories: directory::known_as(&directories),
             ..Identity::new(id, directories.len() as u16, capacity)
         };
-        let is_on_drives =
-            profile.is_some() || directories.iter().any(|path| drive::is_drive(path));
+        let is_on_drives = growth::is_on_drives(&directories, &options);
         let identity = if is_on_drives { identity.growing_to(0) } else { identity };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
@@ -187,14 +186,14 @@ impl Root {
         let identity = Identity { capacity_bytes, ..known };
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let mut device = Device::new(&handle, device, profile.as_ref())?;
+        let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
+        check_size(&device, &identity, &place)?;
         if options.read_only {
             device = device.read_only();
         } else {
             directory::say_whole(&directories)?;
             growth::say_capacity(&directories, identity.capacity_bytes)?;
         }
-        let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
-        check_size(&device, &identity, &place)?;
         let mut media = ranges(&device, &identity, &place);
         let (engine, volume) = if media.len() == 1 {
             let setup = setup(&handle, media.swap_remove(0), &options, &identity);
@@ -347,8 +346,8 @@ async fn begin_making(handle: &Handle, directories: &[PathBuf]) -> Result<Making
     }
 }
 
-/// Opens the files of a store, to be read only or not, of `least_bytes` each. A process that has just been killed may have them a little longer, until the kernel is done with
-/// its I/O.
+/// Opens the files of a store, to be read only or not, of `least_bytes` each. A process that has just been killed may have them a little
+/// longer, until the kernel is done with its I/O.
 pub(crate) async fn open_files(
     handle: &Handle,
     files: &[PathBuf],

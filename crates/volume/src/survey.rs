@@ -19,7 +19,8 @@
 //! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
 //! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
 //! member that has nothing at all may have taken the place of one that was lost: it says nothing, and no more does one
-//! that is noted. (What a new one lacks is noted before it is filled.) With more new ones than may be missing an extent is unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost.
+//! that is noted. (What a new one lacks is noted before it is filled.) With more new ones than may be missing an extent is
+//! unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost.
 //!
 //! A header that notes more members than the layout stands was written by an earlier version, by a sync that
 //! could not succeed. It says nothing of who has what.

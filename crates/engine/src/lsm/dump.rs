@@ -138,11 +138,11 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     } else {
         (read_levels(input, empty, home)?, None)
     };
-    let now = (home.shape.extents, home.shape.grows_to);
-    let (known, grows_to) =
-        if form == OF_ONE_SIZE { (now.0, 0) } else { (input.u32()?, input.u32()?) };
+    let Shape { extents, grows_to, .. } = home.shape;
+    let (known, grew_to) =
+        if form == OF_ONE_SIZE { (extents, 0) } else { (input.u32()?, input.u32()?) };
     // Else its pointers say other places.
-    (grows_to == now.1).then_some(())?;
+    (grew_to == grows_to).then_some(())?;
     let extents = read_extents(input, home.shape, known)?;
     let cursors = version
         .levels()

@@ -48,6 +48,13 @@ fn cells() -> Rc<Cells> {
     Cells::new(Shape { extents: 70, ..SHAPE })
 }
 
+/// The store as another process opens it.
+fn open_again(cells: &Rc<Cells>) -> (Runtime, Engine<MemoryMedium>) {
+    let rt = Runtime::new(2);
+    let opened = rt.block_on(Engine::open(setup(&rt, &medium(&rt, cells), &options())));
+    (rt, opened.expect("it opens"))
+}
+
 /// Objects cannot be read for so long while somebody writes. How many extents are kept at the end of it, and how many writes were
 /// refused.
 async fn fail_reads(
@@ -101,10 +108,8 @@ fn what_could_not_be_read_for_hours_is_collected_when_the_store_is_opened_again(
         assert!(kept(&engine) > 0, "an extent is tried without end");
     });
     drop(rt);
-    let rt = Runtime::new(2);
-    let setup = setup(&rt, &medium(&rt, &cells), &options());
+    let (rt, engine) = open_again(&cells);
     rt.block_on(async move {
-        let engine = Engine::open(setup).await.expect("it opens");
         assert_eq!(kept(&engine), 0, "{}", engine.background());
         assert_eq!(overwrite(&engine, 20_000, &mut Rng::new(3)).await, 0);
         assert_eq!(kept(&engine), 0, "{}", engine.background());
@@ -132,10 +137,8 @@ fn what_is_damaged_is_kept_and_looked_at_again_only_when_the_store_is_opened() {
         assert_eq!(engine.stats().gc_quarantined_extents, u64::from(kept_then));
     });
     drop(rt);
-    let rt = Runtime::new(2);
-    let setup = setup(&rt, &medium(&rt, &cells), &options());
+    let (rt, engine) = open_again(&cells);
     rt.block_on(async move {
-        let engine = Engine::open(setup).await.expect("it opens");
         assert_eq!(kept(&engine), 0);
         overwrite(&engine, 10_000, &mut Rng::new(4)).await;
         assert!(kept(&engine) > 0, "damage was released: {}", engine.background());

@@ -5,34 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::{Engine, Options, Planted, Setup};
-use pages::{Durability, StoreId, Stream, Surroundings, Value, WriteOptions};
+use engine::Engine;
+use pages::{Stream, Value, WriteOptions};
 use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, Failing, MemoryMedium, SHAPE};
-use crate::setup::cpu;
-
-fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {
-    Setup {
-        handle: rt.handle(),
-        medium: medium.clone(),
-        options: Options {
-            memtable_bytes: 2 << 10,
-            durability: Durability::Log,
-            ..Options::pink()
-        },
-        surroundings: Surroundings {
-            index_dram_bytes: 24 << 10,
-            iterator_dram_bytes: 0,
-            expected_key_bytes: 16,
-            expected_value_bytes: 100,
-        },
-        cpu: cpu(rt),
-        accelerator: None,
-        planted: Planted::default(),
-        id: StoreId(7),
-    }
-}
+use crate::setup::logged;
 
 /// The newest value of each key: acknowledged, and asked for.
 type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
@@ -41,7 +19,7 @@ type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
 fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMedium) {
     let rt = Runtime::new(3);
     let medium = MemoryMedium::new(&rt.handle(), cells, Some(failing));
-    let engine = Engine::create(setup(&rt, &medium)).expect("it fits");
+    let engine = Engine::create(logged(&rt, medium.clone())).expect("it fits");
     let asked = Asked::default();
     let clients: Vec<_> = (0..4)
         .map(|client| {
@@ -70,7 +48,7 @@ fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMed
 fn check(cells: &Rc<Cells>, asked: &Asked, what: &str) {
     let rt = Runtime::new(4);
     let medium = MemoryMedium::new(&rt.handle(), cells, None);
-    let setup = setup(&rt, &medium);
+    let setup = logged(&rt, medium);
     let asked = asked.borrow().clone();
     let what = what.to_owned();
     rt.block_on(async move {

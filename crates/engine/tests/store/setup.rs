@@ -4,7 +4,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use engine::{ColumnOptions, Engine, Options, Planted, Setup};
-use pages::{Cpu, CpuCosts, EngineError, StoreId, Surroundings, UsedUp, Value, WriteOptions};
+use pages::{
+    Cpu, CpuCosts, Durability, EngineError, Medium, StoreId, Surroundings, UsedUp, Value,
+    WriteOptions,
+};
 use runtime::{Cores, Nanos, Rng, Runtime};
 
 use crate::memory::MemoryMedium;
@@ -34,6 +37,29 @@ pub(crate) fn setup(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> S
             iterator_dram_bytes: 8 << 20,
             expected_key_bytes: 24,
             expected_value_bytes: 80,
+        },
+        cpu: cpu(rt),
+        accelerator: None,
+        planted: Planted::default(),
+        id: StoreId(7),
+    }
+}
+
+/// A store of small pairs, with a log and memtables of 2 KiB, so that few writes fill what it has.
+pub(crate) fn logged<M: Medium>(rt: &Runtime, medium: M) -> Setup<M> {
+    Setup {
+        handle: rt.handle(),
+        medium,
+        options: Options {
+            memtable_bytes: 2 << 10,
+            durability: Durability::Log,
+            ..Options::pink()
+        },
+        surroundings: Surroundings {
+            index_dram_bytes: 24 << 10,
+            iterator_dram_bytes: 0,
+            expected_key_bytes: 16,
+            expected_value_bytes: 100,
         },
         cpu: cpu(rt),
         accelerator: None,

@@ -6,15 +6,12 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 use std::rc::Rc;
 
-use engine::{Engine, Options, Planted, Setup};
-use pages::{
-    Durability, ExtentId, Medium, MediumError, PageNo, Shape, StoreId, Stream, Surroundings, Value,
-    WriteOptions,
-};
+use engine::Engine;
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream, Value, WriteOptions};
 use runtime::{Handle, IoClass, Nanos, PageImage, Runtime};
 
 use crate::memory::SHAPE;
-use crate::setup::cpu;
+use crate::setup::logged;
 
 type Pages = RefCell<BTreeMap<PageNo, PageImage>>;
 
@@ -208,34 +205,12 @@ impl Medium for Anywhere {
     }
 }
 
-fn setup(rt: &Runtime, medium: &Anywhere) -> Setup<Anywhere> {
-    Setup {
-        handle: rt.handle(),
-        medium: medium.clone(),
-        options: Options {
-            memtable_bytes: 2 << 10,
-            durability: Durability::Log,
-            ..Options::pink()
-        },
-        surroundings: Surroundings {
-            index_dram_bytes: 24 << 10,
-            iterator_dram_bytes: 0,
-            expected_key_bytes: 16,
-            expected_value_bytes: 100,
-        },
-        cpu: cpu(rt),
-        accelerator: None,
-        planted: Planted::default(),
-        id: StoreId(7),
-    }
-}
-
 /// A store whose power is cut in a checkpoint after `before` writes; `None` if there was none.
 fn run(discards: Discards, len: u32, before: u64, survives: impl Fn(usize) -> bool) -> Option<Cut> {
     let cells = Rc::<Pages>::default();
     let rt = Runtime::new(3);
     let medium = Anywhere::new(&rt, &cells, false, discards);
-    let engine = Engine::create(setup(&rt, &medium)).expect("it fits");
+    let engine = Engine::create(logged(&rt, medium.clone())).expect("it fits");
     let acknowledged = Rc::<RefCell<BTreeMap<u64, u64>>>::default();
     let (own, stops) = (Rc::clone(&acknowledged), Rc::clone(&medium.stops));
     rt.handle().spawn("client", async move {
@@ -267,7 +242,7 @@ fn open_and_cut(
 ) -> Vec<PageNo> {
     let rt = Runtime::new(4);
     let medium = Anywhere::new(&rt, cells, true, discards);
-    let setup = setup(&rt, &medium);
+    let setup = logged(&rt, medium.clone());
     rt.handle().spawn("opening", async move {
         let opened = Engine::open(setup).await;
         panic!("it was to stop in its checkpoint: {:?}", opened.map(|_| ()));
@@ -281,7 +256,7 @@ fn open_and_cut(
 fn first_problem(discards: Discards, cut: &Cut) -> Option<String> {
     let rt = Runtime::new(5);
     let medium = Anywhere::new(&rt, &cut.cells, false, discards);
-    let setup = setup(&rt, &medium);
+    let setup = logged(&rt, medium);
     let acknowledged = cut.acknowledged.clone();
     rt.block_on(async move {
         let engine = match Engine::open(setup).await {

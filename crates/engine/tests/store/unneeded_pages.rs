@@ -6,36 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::{Engine, Options, Planted, Setup};
-use pages::{
-    Durability, OpenError, PageFault, PageNo, Shape, StoreId, Stream, Surroundings, Value,
-    WriteOptions,
-};
+use engine::Engine;
+use pages::{OpenError, PageFault, PageNo, Shape, Stream, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{cpu, seeds};
+use crate::setup::{logged, seeds};
 
-fn setup(rt: &Runtime, cells: &Rc<Cells>) -> Setup<MemoryMedium> {
-    Setup {
-        handle: rt.handle(),
-        medium: MemoryMedium::new(&rt.handle(), cells, None),
-        options: Options {
-            memtable_bytes: 2 << 10,
-            durability: Durability::Log,
-            ..Options::pink()
-        },
-        surroundings: Surroundings {
-            index_dram_bytes: 24 << 10,
-            iterator_dram_bytes: 0,
-            expected_key_bytes: 16,
-            expected_value_bytes: 100,
-        },
-        cpu: cpu(rt),
-        accelerator: None,
-        planted: Planted::default(),
-        id: StoreId(7),
-    }
+fn medium(rt: &Runtime, cells: &Rc<Cells>) -> MemoryMedium {
+    MemoryMedium::new(&rt.handle(), cells, None)
 }
 
 /// The last write of each key.
@@ -68,7 +47,7 @@ fn lose_power_after(lives: &[u64]) -> (Rc<Cells>, Acknowledged) {
     let mut from = 1;
     for (life, count) in (0..).zip(lives) {
         let rt = Runtime::new(life);
-        let (setup, count) = (setup(&rt, &cells), *count);
+        let (setup, count) = (logged(&rt, medium(&rt, &cells)), *count);
         let acknowledged = rt.block_on(async move {
             let engine = match life {
                 0 => Engine::create(setup).expect("it fits"),
@@ -90,7 +69,8 @@ fn opens(cells: &Cells, acknowledged: &Acknowledged, lost: &[PageNo], what: &str
     let mut all = acknowledged.clone();
     for life in 0..2 {
         let rt = Runtime::new(9 + life);
-        let (setup, expected, what) = (setup(&rt, &cells), all.clone(), what.to_owned());
+        let (setup, expected, what) =
+            (logged(&rt, medium(&rt, &cells)), all.clone(), what.to_owned());
         let written = rt.block_on(async move {
             let engine = match Engine::open(setup).await {
                 Ok(engine) => engine,

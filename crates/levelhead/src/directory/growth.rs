@@ -46,6 +46,11 @@ pub(crate) fn growths(members: usize, bytes: u64, extent_bytes: u64) -> Vec<u64>
     all
 }
 
+/// Whether a store's files have the size of drives, which do not grow.
+pub(crate) fn is_on_drives(directories: &[PathBuf], options: &Options) -> bool {
+    options.simulated_drive.is_some() || directories.iter().any(|path| is_drive(path))
+}
+
 /// The size, in bytes, that the options ask for each of a store's files, if they have to become larger for it. Those of drives are as large as
 /// they are.
 ///
@@ -56,10 +61,9 @@ pub(crate) fn wanted(
     options: &Options,
     identity: &Identity,
 ) -> Result<Option<u64>, Error> {
-    let is_on_drives = options.simulated_drive.is_some() || directories.iter().any(|d| is_drive(d));
     let (asked, has) = (options.capacity_bytes, identity.capacity_bytes);
     if options.read_only
-        || is_on_drives
+        || is_on_drives(directories, options)
         || asked / identity.extent_bytes <= has / identity.extent_bytes
     {
         return Ok(None);

@@ -22,32 +22,22 @@ pub(crate) struct Identity {
     pub extent_bytes: u64,
     pub capacity_bytes: u64,
     /// Bytes of pages that each of its files may grow to; 0 if they do not grow.
-    #[serde(default, skip_serializing_if = "is_zero_bytes")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub grows_to_bytes: u64,
     /// Values up to this length stand beside their keys.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inline_up_to: u32,
     /// Not all of the store is there yet, as far as this directory knows.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub is_being_made: bool,
     /// Where each of several directories was, when all of them were there last. Drives have no room for it, and names that change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub directories: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_zero_bytes(number: &u64) -> bool {
-    *number == 0
+/// Whether a field says what is said by its absence.
+fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
 }
 
 impl Identity {
