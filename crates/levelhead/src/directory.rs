@@ -303,7 +303,7 @@ impl Store {
     }
 
     /// Which of a store's directories are lost as things stand: they have not the files of one. Who only reads may open it with
-    /// [`Options::read_only`] then, so that it is no further behind when they are back.
+    /// [`Options::read_only`](crate::Options::read_only) then, so that it is no further behind when they are back.
     pub fn lost_in(directories: &[impl AsRef<Path>]) -> Vec<PathBuf> {
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
         lost(&paths)
