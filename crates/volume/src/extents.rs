@@ -69,6 +69,8 @@ pub(crate) struct Extent {
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
     pub left_over: u64,
+    /// Members with a header of an opening that does not count.
+    pub stray: u64,
 }
 
 impl Extent {
@@ -96,6 +98,7 @@ impl Extent {
             kept: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
+            stray: 0,
         }
     }
 

@@ -48,9 +48,18 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
-            inner.note_before_filling(member).await;
             let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries: 0 }, false);
+            let mut noted_for = None;
             while let Some(id) = inner.next_to_fill(member) {
+                // Another one may have taken its place meanwhile.
+                let taker = inner.taker(member);
+                if !noted_for.as_ref().is_some_and(|other| Rc::ptr_eq(other, &taker.medium)) {
+                    if !inner.note_before_filling(member).await {
+                        break;
+                    }
+                    noted_for = Some(taker.medium);
+                    continue;
+                }
                 if let End::Stop = inner.fill(member, id, &mut pace).await {
                     break;
                 }
@@ -107,7 +116,8 @@ impl<M: Medium> Inner<M> {
         if !is_same || !self.can_fill(member, id) {
             return End::Next;
         }
-        pace.retries = self.options.refill_retries;
+        let gives_up = self.planted.has(Fault::GiveUpAtOnce);
+        pace.retries = if gives_up { 0 } else { self.options.refill_retries };
         let before = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -299,6 +309,8 @@ impl<M: Medium> Inner<M> {
             }
             match read {
                 Ok(image) => chunk.push(image),
+                // The extent is another by now: nothing of it is lost.
+                Err(_) if !self.is_wanted(taker, id, life) => return Ok(chunk),
                 Err(MediumError::Unreadable(_)) => chunk.push(self.lost_page()),
                 Err(error) => return Err(error),
             }

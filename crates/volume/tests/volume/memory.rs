@@ -42,6 +42,8 @@ pub(crate) struct Disk {
     pub is_anywhere: bool,
     pub is_gone: bool,
     pub is_read_only: bool,
+    /// It answers nothing any more: neither well nor with an error.
+    pub is_silent: bool,
     /// It is gone when it was given that many more commands.
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
@@ -58,6 +60,8 @@ pub(crate) struct Disk {
     /// Where each extent is written next, if that has an order.
     next: Vec<u32>,
     commands: u64,
+    /// Times that power was cut: whoever waits for a sync finds out by it.
+    cuts: u64,
     last_end: Nanos,
     rng: Rng,
 }
@@ -69,6 +73,7 @@ impl Disk {
             is_anywhere,
             is_gone: false,
             is_read_only: false,
+            is_silent: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
             fails: Vec::new(),
@@ -78,6 +83,7 @@ impl Disk {
             under_way: BTreeMap::new(),
             next: vec![0; shape.extents as usize],
             commands: 0,
+            cuts: 0,
             last_end: Nanos::ZERO,
             rng: Rng::derive(seed, "disk"),
         }
@@ -204,6 +210,7 @@ impl Disk {
             *next = last.map_or(0, |(place, _)| (place % per + 1).next_multiple_of(unit));
         }
         (self.gone_after, self.last_end) = (None, Nanos::ZERO);
+        self.cuts += 1;
     }
 
     /// Whether a write at a place, or behind it, is on its way.
@@ -230,6 +237,13 @@ impl Disk {
             None => self.make_durable(place, Some(bytes)),
         }
         true
+    }
+}
+
+/// Comes to no end where a member answers nothing.
+async fn answers(disk: &RefCell<Disk>) {
+    if disk.borrow().is_silent {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -264,13 +278,15 @@ impl MemoryMedium {
         let order = self.disk.borrow_mut().next_end(self.handle.now());
         let sleep = if self.is_written_anywhere() { sleep } else { self.handle.sleep_until(order) };
         let number = self.disk.borrow().commands;
-        if submitted.is_ok() {
+        // Without power nothing is under way.
+        if submitted.is_ok() && !self.disk.borrow().is_silent {
             self.disk.borrow_mut().under_way.insert(number, cells);
         }
         let disk = Rc::clone(&self.disk);
         // It goes on whoever waits for it.
         self.handle.spawn("write", async move {
             sleep.await;
+            answers(&disk).await;
             let mut disk = disk.borrow_mut();
             submitted?;
             let Some(cells) = disk.under_way.remove(&number).filter(|_| !disk.is_gone) else {
@@ -329,12 +345,16 @@ impl Medium for MemoryMedium {
         let submitted = self.disk.borrow_mut().submit_write(Command::Sync);
         let covered = self.disk.borrow().pending.len();
         let (sleep, disk) = (self.delay(30_000), Rc::clone(&self.disk));
-        let cells = self.disk.borrow().pending[..covered].to_vec();
+        let (cells, cuts) = {
+            let disk = self.disk.borrow();
+            (disk.pending[..covered].to_vec(), disk.cuts)
+        };
         async move {
             sleep.await;
+            answers(&disk).await;
             let mut disk = disk.borrow_mut();
             submitted?;
-            if disk.is_gone {
+            if disk.is_gone || disk.cuts != cuts {
                 return Err(MediumError::Gone);
             }
             for (place, cell) in cells {
@@ -357,6 +377,7 @@ impl Medium for MemoryMedium {
         let (sleep, disk) = (self.delay(5_000), Rc::clone(&self.disk));
         async move {
             sleep.await;
+            answers(&disk).await;
             submitted?;
             let disk = disk.borrow();
             match disk.at(page.0) {
@@ -390,6 +411,7 @@ impl Medium for MemoryMedium {
         let (sleep, disk) = (self.delay(1_000), Rc::clone(&self.disk));
         async move {
             sleep.await;
+            answers(&disk).await;
             submitted?;
             let disk = disk.borrow();
             Ok(if disk.is_anywhere { 0 } else { disk.next[extent.0 as usize] })
