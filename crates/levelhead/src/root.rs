@@ -192,7 +192,6 @@ impl Root {
         } else {
             directory::say_whole(&directories)?;
             growth::say_capacity(&directories, identity.capacity_bytes)?;
-            directory::adopt_drives(&directories, &identity)?;
         }
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
@@ -213,6 +212,10 @@ impl Root {
             }
             _ => Error::of_opening(&error, &place, &device.troubles()),
         })?;
+        // Had one been adopted by an opening that failed, it would not count as lost when another one is.
+        if !options.read_only {
+            directory::adopt_drives(&directories, &identity)?;
+        }
         if let Some(volume) = &volume {
             volume.begin_filling();
         }

@@ -65,6 +65,8 @@ pub(crate) struct Extent {
     pub seems_unsynced: bool,
     /// Members in doubt that keep what they have, because others cannot give it.
     pub kept: u64,
+    /// Members whose filling with it waits until others can be read again.
+    pub put_off_filling: u64,
     /// By member.
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
@@ -96,6 +98,7 @@ impl Extent {
             deferred: 0,
             seems_unsynced: false,
             kept: 0,
+            put_off_filling: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
             stray: 0,
@@ -187,7 +190,7 @@ impl Extent {
 
     pub(crate) fn needs_filling(&self, member: usize) -> bool {
         let lacks = matches!(self.on[member], Presence::Absent | Presence::Torn { .. });
-        self.is_live && lacks && self.kept & bit(member) == 0
+        self.is_live && lacks && (self.kept | self.put_off_filling) & bit(member) == 0
     }
 
     pub(crate) fn is_unsynced(&self) -> bool {
@@ -284,6 +287,16 @@ impl Extents {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
         (0..).map(ExtentId).zip(&self.0)
+    }
+
+    /// Whether a member waits to be filled with an extent.
+    pub(crate) fn is_filling_put_off(&self, member: usize) -> bool {
+        self.0.iter().any(|extent| extent.put_off_filling & bit(member) != 0)
+    }
+
+    /// A member may be filled again with what was put off.
+    pub(crate) fn take_up_filling(&mut self, member: usize) {
+        self.0.iter_mut().for_each(|extent| extent.put_off_filling &= !bit(member));
     }
 
     /// A member is lost with all it held.

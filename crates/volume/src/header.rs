@@ -102,7 +102,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     }
 }
 
-/// The header that these bytes begin with; `None` if it is none. What follows is padding.
+/// The header that these bytes begin with; `None` if it is none, or notes members that there are not. What follows is padding.
 pub fn decode(bytes: &[u8]) -> Option<Header> {
     let notes_all = bytes.get(HEADER_BYTES) == Some(&NOTES_ALL);
     let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
@@ -117,16 +117,20 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         (2, 0) => Layout::Mirrored,
         _ => return None,
     };
+    let (members, absent) = (bytes[10], number(bytes, 52, 8));
+    if absent.checked_shr(u32::from(members)).unwrap_or(0) != 0 {
+        return None;
+    }
     Some(Header {
         layout,
-        members: bytes[10],
+        members,
         member: bytes[11],
         volume: number(bytes, 16, 8),
         generation: number(bytes, 24, 8),
         extent: ExtentId(number(bytes, 32, 4) as u32),
         run: number(bytes, 36, 8),
         revision: number(bytes, 44, 8),
-        absent: number(bytes, 52, 8),
+        absent,
         stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[60])?,
         notes_all,
     })
@@ -148,20 +152,21 @@ mod tests {
 
     fn any_header(rng: &mut Rng) -> Header {
         let chunk_pages = 1 + rng.below(100) as u32;
+        let members = rng.below(65) as u8;
         Header {
             layout: match rng.below(3) {
                 0 => Layout::Striped { chunk_pages },
                 1 => Layout::Parity { chunk_pages },
                 _ => Layout::Mirrored,
             },
-            members: rng.below(65) as u8,
+            members,
             member: rng.below(64) as u8,
             volume: rng.next_u64(),
             generation: rng.next_u64(),
             extent: ExtentId(rng.next_u64() as u32),
             run: rng.next_u64(),
             revision: rng.next_u64(),
-            absent: rng.next_u64(),
+            absent: rng.next_u64() & !u64::MAX.checked_shl(u32::from(members)).unwrap_or(0),
             stream: Stream::ALL[rng.below(4) as usize],
             notes_all: rng.chance(0.5),
         }
@@ -178,6 +183,21 @@ mod tests {
             bytes[at] ^= 0x10;
             assert_eq!(decode(&bytes), None, "byte {at} was changed");
             bytes[at] ^= 0x10;
+        }
+    }
+
+    #[test]
+    fn a_header_that_notes_members_that_there_are_not_is_none() {
+        let header = any_header(&mut Rng::new(2));
+        for (members, absent, is_one) in [
+            (3, 0b111, true),
+            (3, 0b1000, false),
+            (3, 1 << 63, false),
+            (64, 1 << 63, true),
+            (0, 1, false),
+        ] {
+            let bytes = encode(&Header { members, absent, ..header });
+            assert_eq!(decode(&bytes).is_some(), is_one, "{members} members, {absent:b}");
         }
     }
 

@@ -319,6 +319,8 @@ impl<M: Medium> Inner<M> {
                     self.count(|stats| stats.rebuilt_reads += 1);
                     return Ok(image);
                 }
+                // It may come yet, whatever the others say.
+                Err(_) if matches!(error, MediumError::Io(_)) => {}
                 Err(MediumError::Gone) => {}
                 Err(why) => error = why,
             }
@@ -370,6 +372,7 @@ impl<M: Medium> Inner<M> {
                     inner.fail(&taker, MediumError::Gone);
                     Err(MediumError::Gone)
                 }
+                Err(MediumError::Io(code)) => Err(MediumError::Io(code)),
                 Ok(_) | Err(_) => Err(MediumError::Unreadable(number)),
             }
         })

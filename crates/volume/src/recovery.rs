@@ -271,9 +271,14 @@ impl<M: Medium> Inner<M> {
         self.rebuild_for(member, spot, IoClass::Journal)
     }
 
-    /// What stands where nothing can be rebuilt.
-    pub(crate) fn lost_page(&self) -> PageImage {
+    /// What stands where nothing can be rebuilt. It is counted.
+    fn lost_page(&self) -> PageImage {
         self.count(|stats| stats.lost_pages += 1);
+        self.lost_image()
+    }
+
+    /// What stands where nothing can be rebuilt.
+    pub(crate) fn lost_image(&self) -> PageImage {
         let as_empty = self.planted.has(Fault::LostAsEmpty);
         PageImage::new(if as_empty { &[] } else { header::LOST })
     }

@@ -11,7 +11,7 @@ use std::mem::replace;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo};
-use runtime::{IoClass, Nanos, PageImage};
+use runtime::{IoClass, Nanos, PageImage, first, join_all};
 
 use crate::extents::{Fill, Presence, bit};
 use crate::layout::Spot;
@@ -21,12 +21,21 @@ use crate::volume::{Condition, Inner, Taker};
 /// How long a filling waits before it reads again what others could not give.
 const PAUSE: Nanos = Nanos::from_millis(1_000);
 
+/// How long a filling waits before it takes up what it put off.
+const LATER: Nanos = Nanos::from_millis(60_000);
+
+/// How often it does so.
+const ROUNDS: u32 = 60;
+
 /// How fast a member is filled.
 struct Pace {
     /// When the next stripe may be filled in.
     due: Nanos,
     /// How often it may still read again what others could not give of an extent.
     retries: u32,
+    /// Pages of the extent that were taken for lost, and whether the last one was.
+    lost: u64,
+    is_last_lost: bool,
 }
 
 /// Why the filling of an extent ended.
@@ -40,6 +49,7 @@ enum End {
 impl<M: Medium> Inner<M> {
     /// Fills a member with what it lacks, unless that is under way.
     pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
+        self.extents.borrow_mut().take_up_filling(member);
         if !self.options.fills
             || self.next_to_fill(member).is_none()
             || !self.set_filling(member, true)
@@ -48,28 +58,49 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
-            let (mut pace, mut has_filled) = (Pace { due: Nanos::ZERO, retries: 0 }, false);
-            let mut noted_for = None;
-            while let Some(id) = inner.next_to_fill(member) {
-                // Another one may have taken its place meanwhile.
-                let taker = inner.taker(member);
-                if !noted_for.as_ref().is_some_and(|other| Rc::ptr_eq(other, &taker.medium)) {
-                    if !inner.note_before_filling(member).await {
-                        break;
-                    }
-                    noted_for = Some(taker.medium);
-                    continue;
-                }
-                if let End::Stop = inner.fill(member, id, &mut pace).await {
+            let mut has_filled = inner.fill_all(member).await;
+            for _ in 0..ROUNDS {
+                if !inner.extents.borrow().is_filling_put_off(member) {
                     break;
                 }
-                has_filled |= inner.is_whole(member, id);
+                inner.wait_to_take_up(member).await;
+                inner.extents.borrow_mut().take_up_filling(member);
+                has_filled |= inner.fill_all(member).await;
             }
             inner.set_filling(member, false);
             // Those that stopped for want of what this one has now go on.
             let others = (0..inner.stripes.members()).filter(|_| has_filled);
             others.for_each(|other| inner.start_filling(other));
         });
+    }
+
+    /// Waits until a member may be filled again with what was put off, or is another one.
+    async fn wait_to_take_up(&self, member: usize) {
+        let is_taken_up = || !self.extents.borrow().is_filling_put_off(member);
+        let mut taken_up = Box::pin(self.changed.wait_until(is_taken_up));
+        first(&mut taken_up, &mut self.handle.sleep(LATER)).await;
+    }
+
+    /// Fills a member with what it lacks and others can give now. Returns whether it has more than before.
+    async fn fill_all(self: &Rc<Self>, member: usize) -> bool {
+        let mut pace = Pace { due: Nanos::ZERO, retries: 0, lost: 0, is_last_lost: false };
+        let (mut has_filled, mut noted_for) = (false, None);
+        while let Some(id) = self.next_to_fill(member) {
+            // Another one may have taken its place meanwhile.
+            let taker = self.taker(member);
+            if !noted_for.as_ref().is_some_and(|other| Rc::ptr_eq(other, &taker.medium)) {
+                if !self.note_before_filling(member).await {
+                    break;
+                }
+                noted_for = Some(taker.medium);
+                continue;
+            }
+            if let End::Stop = self.fill(member, id, &mut pace).await {
+                break;
+            }
+            has_filled |= self.is_whole(member, id);
+        }
+        has_filled
     }
 
     /// An extent that a member lacks, and that others can fill it with.
@@ -117,7 +148,12 @@ impl<M: Medium> Inner<M> {
             return End::Next;
         }
         let gives_up = self.planted.has(Fault::GiveUpAtOnce);
-        pace.retries = if gives_up { 0 } else { self.options.refill_retries };
+        *pace = Pace {
+            due: pace.due,
+            retries: if gives_up { 0 } else { self.options.refill_retries },
+            lost: 0,
+            is_last_lost: false,
+        };
         let before = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -135,19 +171,7 @@ impl<M: Medium> Inner<M> {
         let filled = self.fill_rows(&taker, id, life, kept, pace).await;
         self.set_filled_with(member, None);
         let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
-        let end = match filled {
-            Ok(()) => End::Next,
-            // Somebody else is lost: what is not filled in yet stays where it was not.
-            Err(MediumError::Gone)
-                if self.is_current(&taker) && self.condition(member) == Condition::Serving =>
-            {
-                End::Stop
-            }
-            Err(why) => {
-                self.missed(&taker, id, life, why);
-                End::Next
-            }
-        };
+        let end = self.end_of(&taker, id, life, filled.map(|()| pace.lost));
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
         if is_same && extent.on[member] != Presence::Whole {
@@ -161,6 +185,34 @@ impl<M: Medium> Inner<M> {
         end
     }
 
+    /// What comes behind the filling of an extent, which gave so many pages up for lost.
+    fn end_of(
+        &self,
+        taker: &Taker<M>,
+        id: ExtentId,
+        life: u64,
+        filled: Result<u64, MediumError>,
+    ) -> End {
+        // A member's own error shows by its condition.
+        let is_sound = self.is_current(taker) && self.condition(taker.index) == Condition::Serving;
+        match filled {
+            Ok(lost) => {
+                self.count(|stats| stats.lost_pages += lost);
+                End::Next
+            }
+            // Somebody else is lost: what is not filled in yet stays where it was not.
+            Err(MediumError::Gone) if is_sound => End::Stop,
+            Err(_) if is_sound => {
+                self.put_off_filling(taker.index, id, life);
+                End::Next
+            }
+            Err(why) => {
+                self.missed(taker, id, life, why);
+                End::Next
+            }
+        }
+    }
+
     /// A member keeps what it has of an extent, which others cannot give.
     fn keep_in_doubt(&self, member: usize, id: ExtentId, life: u64) {
         let mut extents = self.extents.borrow_mut();
@@ -168,6 +220,15 @@ impl<M: Medium> Inner<M> {
         if extent.life == life {
             extent.kept |= bit(member);
             self.count(|stats| stats.kept_holes += 1);
+        }
+    }
+
+    /// A member is filled with an extent later: others cannot be read now.
+    fn put_off_filling(&self, member: usize, id: ExtentId, life: u64) {
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if extent.life == life {
+            extent.put_off_filling |= bit(member);
         }
     }
 
@@ -299,7 +360,7 @@ impl<M: Medium> Inner<M> {
         let mut chunk = Vec::with_capacity(reads.len());
         for (offset, read) in (0..).zip(reads) {
             let mut read = read.await;
-            while matches!(read, Err(MediumError::Unreadable(_)))
+            while matches!(read, Err(MediumError::Unreadable(_) | MediumError::Io(_)))
                 && pace.retries > 0
                 && self.is_wanted(taker, id, life)
             {
@@ -307,14 +368,26 @@ impl<M: Medium> Inner<M> {
                 self.handle.sleep(PAUSE).await;
                 read = rebuild(offset).await;
             }
-            match read {
-                Ok(image) => chunk.push(image),
-                // The extent is another by now: nothing of it is lost.
-                Err(_) if !self.is_wanted(taker, id, life) => return Ok(chunk),
-                Err(MediumError::Unreadable(_)) => chunk.push(self.lost_page()),
-                Err(error) => return Err(error),
+            // The extent is another by now: nothing of it is lost.
+            if read.is_err() && !self.is_wanted(taker, id, life) {
+                return Ok(chunk);
             }
+            let is_lost = matches!(read, Err(MediumError::Unreadable(_)))
+                && !(pace.is_last_lost && self.is_any_unread(taker.index, id).await);
+            pace.is_last_lost = is_lost;
+            pace.lost += u64::from(is_lost);
+            chunk.push(if is_lost { self.lost_image() } else { read? });
         }
         Ok(chunk)
+    }
+
+    /// Whether another member that has an extent cannot read its header now. Then more than the pages that were asked for cannot be
+    /// read for the moment.
+    async fn is_any_unread(&self, member: usize, id: ExtentId) -> bool {
+        let has = |other: &usize| *other != member && self.is_whole(*other, id);
+        let place = self.stripes.header_place(id);
+        let read = |other| self.taker(other).medium.read(place, IoClass::GcRead);
+        let others = (0..self.stripes.members()).filter(has).map(read);
+        join_all(others.collect::<Vec<_>>()).await.iter().any(Result::is_err)
     }
 }

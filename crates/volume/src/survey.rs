@@ -18,8 +18,9 @@
 //!
 //! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
 //! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
-//! member that has nothing at all may have taken the place of one that was lost: it says nothing. (What it lacks is noted before it is
-//! filled, and before it gets a header of any extent.) So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost. If
+//! member that has nothing at all may have taken the place of one that was lost: it says nothing, and no more does one
+//! that is noted. (What a new one lacks is noted before it is filled, and before it gets a header of any extent.) With more new ones than may be missing an
+//! extent is unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost. If
 //! more are silent or noted besides, so that it could not be read, it holds nothing: power failed while it was opened or released. Headers
 //! of earlier versions do not say that much, because these began to fill members without a note.
 //!
@@ -138,6 +139,7 @@ impl Opening {
 }
 
 /// By what an extent is judged.
+#[expect(clippy::struct_excessive_bools, reason = "three are for planted faults")]
 pub(crate) struct Rules {
     pub layout: Layout,
     /// Members that may be missing.
@@ -173,6 +175,12 @@ fn newest_opening(found: &[Found], rules: &Rules) -> Option<Opening> {
     openings.into_iter().reduce(newer)
 }
 
+/// Whether an extent may have been synced that only members which have nothing lack. The first checkpoint of a new store
+/// may have come to a few of its members when power failed: no one misses that.
+fn may_be_synced(header: &Header) -> bool {
+    header.stream != Stream::Manifest || run::count(header.run) > 1 || header.absent != 0
+}
+
 /// What the extent is by what its members say; `None` if it holds nothing that counts.
 pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Rules { layout, spares, .. } = *rules;
@@ -193,20 +201,25 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
     let noted = if rules.heeds_notes { absent } else { 0 };
     let seems_unsynced = rules.heeds_notes && denies & !noted & !rules.fresh != 0;
-    let lack = match denies & rules.fresh {
+    // Who lacks it, was not noted, and is not another one than was there.
+    let unexplained = denies & !absent & !rules.fresh;
+    let lack = match unexplained {
         _ if rules.believes_released => denies,
+        0 => denies & !absent,
         // Whatever the others may have: it was never synced.
-        0 if seems_unsynced && notes_all => denies | noted | unread | gone,
-        0 => denies | noted,
-        _ => denies,
+        _ if seems_unsynced && notes_all => denies | noted | unread | gone,
+        _ => denies | noted,
     };
+    let is_lacked = lack.count_ones() as usize > spares;
+    // Too many were replaced to know more than that it was there.
+    let is_forgotten = unexplained == 0 && is_lacked && may_be_synced(&newest.header);
     let counts = match layout {
-        Layout::Parity { .. } => denies == 0 || lack.count_ones() as usize <= spares,
+        Layout::Parity { .. } => !is_lacked || is_forgotten,
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
     let (whole, doubted) = match layout {
         // Nobody is left who could tell whether what is there is the newest.
-        Layout::Parity { .. } if silent > spares => (0, 0),
+        Layout::Parity { .. } if silent > spares || is_forgotten => (0, 0),
         // There is nothing to stand in for what is stale: pages say themselves what they are.
         Layout::Striped { .. } => (there, 0),
         _ if rules.believes_stale => (there, 0),
@@ -386,6 +399,42 @@ mod tests {
                 "too little to be read"
             );
             assert_eq!(whole(PARITY, &[found(5, 0, 0), silent, BLANK]), None, "it was not synced");
+        }
+    }
+
+    #[test]
+    fn who_is_noted_or_was_replaced_does_not_deny_what_the_others_have() {
+        let noted = found_of(2 << 32, 5, 1, 0b001);
+        let (first, later) = (found(5, 0, 0), found_of(2 << 32, 5, 0, 0));
+        let checkpoint = |found: Found| match found {
+            Found::There { frontier, header: Some(header) } => {
+                let header = Some(Header { stream: Stream::Manifest, ..header });
+                Found::There { frontier, header }
+            }
+            other => other,
+        };
+        for (members, fresh, expected) in [
+            // One was away when it was opened, and another one was replaced: that is too little, and not nothing.
+            ([BLANK, noted, BLANK], 0b100, Some(0b010)),
+            ([BLANK, noted, BLANK], 0b101, Some(0b010)),
+            ([BLANK, noted, noted], 0b001, Some(0b110)),
+            // It was being released: one lacks it that is neither.
+            ([BLANK, noted, BLANK], 0b001, None),
+            ([BLANK, noted, BLANK], 0b000, None),
+            // Two were replaced.
+            ([later, BLANK, BLANK], 0b110, Some(0)),
+            ([first, BLANK, BLANK], 0b110, Some(0)),
+            ([checkpoint(later), BLANK, BLANK], 0b110, Some(0)),
+            ([checkpoint(noted), BLANK, BLANK], 0b110, Some(0)),
+            // The first checkpoint of a new store.
+            ([checkpoint(first), BLANK, BLANK], 0b110, None),
+            ([first, BLANK, BLANK], 0b010, None),
+        ] {
+            for heeds_notes in [true, false] {
+                let rules = Rules { heeds_notes, fresh, ..rules(PARITY, 1) };
+                let verdict = judge(&members, &rules).map(|verdict| verdict.whole);
+                assert_eq!(verdict, expected, "{members:?}, {fresh:b}, {heeds_notes}");
+            }
         }
     }
 

@@ -127,13 +127,18 @@ impl<M: Medium> Inner<M> {
             let rebuilt = join_all(rebuilds.collect::<Vec<_>>()).await;
             for (at, rebuilt) in places.zip(rebuilt) {
                 let own = taker.medium.read(shape.page(id, at), IoClass::Journal).await;
-                let Some(own) = own.ok().filter(|own| !header::is_lost(own.bytes())) else {
-                    continue;
+                let can_be_emptied = match (own, rebuilt) {
+                    (Ok(own), _) if header::is_lost(own.bytes()) => true,
+                    (Ok(own), rebuilt) => {
+                        rebuilt.is_ok_and(|other| parity::is_same(own.bytes(), other.bytes()))
+                    }
+                    // It may be the only one that has it, and read it another time.
+                    (Err(_), Err(_)) => !taker.medium.unreadable_is_lost(id),
+                    (Err(_), Ok(_)) => true,
                 };
-                if rebuilt.is_ok_and(|other| parity::is_same(own.bytes(), other.bytes())) {
-                    continue;
+                if !can_be_emptied {
+                    return false;
                 }
-                return false;
             }
         }
         true

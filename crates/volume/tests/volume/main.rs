@@ -13,6 +13,7 @@ mod journal;
 mod memory;
 mod model;
 mod planted;
+mod remembered;
 mod returned;
 mod rotten;
 mod store;

@@ -36,6 +36,7 @@ pub(crate) struct Fails {
 
 /// What outlives a power cut.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a way to fail")]
 pub(crate) struct Disk {
     pub shape: Shape,
     /// Any place can be written at any time. Else extents are written from front to back.
@@ -48,6 +49,8 @@ pub(crate) struct Disk {
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
     pub unreadable: BTreeSet<u32>,
+    /// The operating system's error that reads end with, if they do.
+    pub reads_end_with: Option<i32>,
     /// Commands that fail, and what the member is for all that.
     pub fails: Vec<Fails>,
     /// Commands of each kind that it was given.
@@ -76,6 +79,7 @@ impl Disk {
             is_silent: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
+            reads_end_with: None,
             fails: Vec::new(),
             given: [0; 4],
             durable: BTreeMap::new(),
@@ -222,6 +226,12 @@ impl Disk {
     pub(crate) fn come_back(&mut self) {
         (self.is_gone, self.is_read_only) = (false, false);
         self.under_way.clear();
+    }
+
+    /// Something else lies in a place.
+    pub(crate) fn put(&mut self, place: u32, bytes: Vec<u8>) {
+        self.pending.retain(|(other, _)| *other != place);
+        self.durable.insert(place, bytes);
     }
 
     /// Changes a bit of what lies in a place; false if nothing does.
@@ -380,6 +390,9 @@ impl Medium for MemoryMedium {
             answers(&disk).await;
             submitted?;
             let disk = disk.borrow();
+            if let Some(code) = disk.reads_end_with.filter(|_| !disk.is_gone) {
+                return Err(MediumError::Io(code));
+            }
             match disk.at(page.0) {
                 _ if disk.is_gone => Err(MediumError::Gone),
                 _ if fails || disk.unreadable.contains(&page.0) => {

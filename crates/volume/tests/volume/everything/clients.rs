@@ -237,15 +237,12 @@ impl Client {
         let clients = &self.clients;
         let (round, name) = (clients.begin_round(key), key.to_be_bytes());
         let options = WriteOptions::default();
-        let done = match value_of(key, round) {
-            Some(value) => {
-                let put = self.engine.put(&name, value, options, Nanos::ZERO);
-                clients.good("put", clients.call("put", put).await)
-            }
-            None => {
-                let delete = self.engine.delete(&name, options, Nanos::ZERO);
-                clients.good("delete", clients.call("delete", delete).await)
-            }
+        let done = if let Some(value) = value_of(key, round) {
+            let put = self.engine.put(&name, value, options, Nanos::ZERO);
+            clients.good("put", clients.call("put", put).await)
+        } else {
+            let delete = self.engine.delete(&name, options, Nanos::ZERO);
+            clients.good("delete", clients.call("delete", delete).await)
         };
         if done.is_some() {
             clients.acknowledge(key, round);

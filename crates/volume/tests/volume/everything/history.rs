@@ -114,6 +114,7 @@ impl History {
     }
 
     /// A member is replaced by a blank one, where that may be, or stays away for a life.
+    #[expect(clippy::same_functions_in_if_condition, reason = "each draws anew")]
     fn change_members(&mut self, has_failed: &Rc<Cell<bool>>) {
         let member = self.rng.below(MEMBERS as u64) as usize;
         if self.is_whole && !self.is_new && self.rng.chance(0.4) {
@@ -145,7 +146,7 @@ impl History {
         if self.rng.chance(0.3) {
             return;
         }
-        for _ in 0..1 + self.rng.below(3) {
+        for _ in 0..=self.rng.below(3) {
             let at = if self.rng.chance(0.4) { 0 } else { self.rng.below(40_000_000) };
             let times = [1, 3, 30, u64::MAX][self.rng.below(4) as usize];
             let command = Command::ALL[self.rng.below(4) as usize];
@@ -167,10 +168,14 @@ impl History {
             drop(handle.clone().spawn("failing", async move {
                 handle.sleep_until(begun + Nanos(at)).await;
                 has_failed.set(true);
-                disks.iter().for_each(|disk| disk.borrow_mut().fails.push(fails));
+                for disk in &disks {
+                    disk.borrow_mut().fails.push(fails);
+                }
                 if let Some(ends) = ends {
                     handle.sleep_until(begun + Nanos(ends)).await;
-                    disks.iter().for_each(|disk| disk.borrow_mut().fails.clear());
+                    for disk in &disks {
+                        disk.borrow_mut().fails.clear();
+                    }
                 }
             }));
         }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::rc::Rc;
 
 use engine::{Engine, Setup as TreeSetup};
@@ -151,7 +152,7 @@ fn headers(contents: &[BTreeMap<u32, Vec<u8>>]) -> String {
             })
         };
         let all: Vec<String> = contents.iter().map(of).collect();
-        text += &format!("  extent {id}: {}\n", all.join(" | "));
+        let _ = writeln!(text, "  extent {id}: {}", all.join(" | "));
     }
     text
 }
