@@ -71,6 +71,8 @@ pub(crate) struct Extent {
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
     pub left_over: u64,
+    /// Members with a header of an opening that does not count.
+    pub stray: u64,
 }
 
 impl Extent {
@@ -99,6 +101,7 @@ impl Extent {
             put_off_filling: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
+            stray: 0,
         }
     }
 

@@ -14,7 +14,9 @@
 //! 36..44  run of the volume that opened the extent: its number in the upper half, random below
 //! 44..52  revision: of the headers of one opening the highest counts; the upper half as that of a run
 //! 52..60  members that have not all of the extent, a bit each
-//! 60      stream; then zeros up to the end of the append unit
+//! 60      stream
+//! 61      0xA5 if whoever lacks what was synced is noted: earlier versions wrote zero; then zeros up to the end of
+//!         the append unit
 //! ```
 //! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
 //! not at all.
@@ -25,6 +27,9 @@ use crate::layout::Layout;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 61;
+
+/// Behind the header, of versions that note whoever lacks what was synced.
+const NOTES_ALL: u8 = 0xA5;
 
 const MAGIC: [u8; 4] = *b"LHvo";
 const VERSION: u8 = 2;
@@ -62,6 +67,8 @@ pub struct Header {
     pub absent: u64,
     /// What the extent is filled with.
     pub stream: Stream,
+    /// Whoever lacks anything of it that was synced is noted. Earlier versions began to fill members without a note.
+    pub notes_all: bool,
 }
 
 /// The bytes of a header.
@@ -82,6 +89,7 @@ pub fn encode(header: &Header) -> Vec<u8> {
     bytes.extend(header.revision.to_le_bytes());
     bytes.extend(header.absent.to_le_bytes());
     bytes.push(header.stream as u8);
+    bytes.push(if header.notes_all { NOTES_ALL } else { 0 });
     seal(&mut bytes);
     bytes
 }
@@ -96,6 +104,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
 
 /// The header that these bytes begin with; `None` if it is none, or notes members that there are not. What follows is padding.
 pub fn decode(bytes: &[u8]) -> Option<Header> {
+    let notes_all = bytes.get(HEADER_BYTES) == Some(&NOTES_ALL);
     let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
     let is_whole = number(bytes, 0, 4) == u64::from(crc32c::crc32c(&bytes[4..]));
     if !is_whole || bytes[4..8] != MAGIC || bytes[8] != VERSION {
@@ -123,6 +132,7 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         revision: number(bytes, 44, 8),
         absent,
         stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[60])?,
+        notes_all,
     })
 }
 
@@ -158,6 +168,7 @@ mod tests {
             revision: rng.next_u64(),
             absent: rng.next_u64() & !u64::MAX.checked_shl(u32::from(members)).unwrap_or(0),
             stream: Stream::ALL[rng.below(4) as usize],
+            notes_all: rng.chance(0.5),
         }
     }
 
@@ -194,7 +205,7 @@ mod tests {
     fn fuzz_header() {
         let check = |bytes: &[u8]| {
             let Some(header) = decode(bytes) else { return Answer::Refused };
-            assert_eq!(encode(&header), bytes[..HEADER_BYTES]);
+            assert_eq!(encode(&header)[..HEADER_BYTES], bytes[..HEADER_BYTES]);
             Answer::Taken
         };
         Target {

@@ -45,6 +45,7 @@ mod run;
 mod scrub;
 mod survey;
 mod syncing;
+mod tidying;
 mod torn;
 mod volume;
 pub mod windows;

@@ -5,6 +5,7 @@ use std::future::Future;
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
+use crate::planted::Fault;
 use crate::volume::Volume;
 
 impl<M: Medium> Medium for Volume<M> {
@@ -97,7 +98,8 @@ impl<M: Medium> Medium for Volume<M> {
             let extents = self.inner.extents.borrow();
             extents.get(extent).is_live && !extents.get(extent).seems_unsynced
         };
-        may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
+        let believes = self.inner.planted.has(Fault::UnreadableAsUnwritten);
+        !believes && may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {

@@ -38,6 +38,7 @@ impl<M: Medium> Inner<M> {
             revision: extent.revision,
             absent: extent.noted,
             stream: extent.stream,
+            notes_all: true,
         };
         let unit = self.stripes.member_shape().append_unit as usize;
         let mut pages = vec![PageImage::new(&[]); unit];
@@ -75,22 +76,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Notes that a member lacks extents which nothing was written to since it was whole. From then on whoever lacks one that was synced is
-    /// noted, or has nothing at all.
-    pub(crate) async fn note_before_filling(self: &Rc<Self>, member: usize) {
+    /// noted, or has nothing at all. False if that failed: then it is to get no header.
+    pub(crate) async fn note_before_filling(self: &Rc<Self>, member: usize) -> bool {
         if !self.is_anywhere {
-            return;
+            return true;
         }
-        let due: Vec<(ExtentId, u64)> = {
-            let extents = self.extents.borrow();
-            let is_due = |extent: &Extent| {
-                extent.is_live
-                    && extent.on[member] == Presence::Absent
-                    && extent.noted & bit(member) == 0
-                    && self.stands(extent.missing())
-            };
-            let due = extents.iter().filter(|(_, extent)| is_due(extent));
-            due.map(|(id, extent)| (id, extent.life)).collect()
-        };
+        let due = self.unnoted(member);
         for due in due.chunks(NOTES_AT_ONCE) {
             let notes = due.iter().map(|(id, life)| self.note_absence(*id, *life));
             join_all(notes.collect::<Vec<_>>()).await;
@@ -98,6 +89,39 @@ impl<M: Medium> Inner<M> {
         for stream in Stream::ALL.into_iter().filter(|_| !due.is_empty()) {
             self.sync_members(stream).await;
         }
+        let is_noted = self.unnoted(member).is_empty();
+        if is_noted {
+            self.unlisted.set(self.unlisted.get() & !bit(member));
+        }
+        is_noted || self.unlisted.get() & bit(member) == 0
+    }
+
+    /// Extents that a member lacks without being noted, of those that can be noted.
+    fn unnoted(&self, member: usize) -> Vec<(ExtentId, u64)> {
+        let extents = self.extents.borrow();
+        let is_due = |extent: &Extent| {
+            extent.is_live
+                && extent.on[member] == Presence::Absent
+                && extent.noted & bit(member) == 0
+                && self.stands(extent.missing())
+        };
+        let due = extents.iter().filter(|(_, extent)| is_due(extent));
+        due.map(|(id, extent)| (id, extent.life)).collect()
+    }
+
+    /// Members that extents are opened without, because what they lack is not noted yet: with a header of any extent
+    /// they would look as if they had never lacked the others.
+    pub(crate) fn to_be_noted(&self) -> u64 {
+        if self.is_anywhere && !self.planted.has(Fault::EnlistAtOnce) {
+            self.unlisted.get()
+        } else {
+            0
+        }
+    }
+
+    /// A member on which there is nothing has taken its place.
+    pub(crate) fn set_unlisted(&self, members: u64) {
+        self.unlisted.set(self.unlisted.get() | members);
     }
 
     /// Notes durably that a member lacks an extent, before it is emptied; false if that failed.
@@ -181,6 +205,10 @@ impl<M: Medium> Inner<M> {
         };
         if !self.is_anywhere {
             return Ok(());
+        }
+        if self.planted.has(Fault::NoteFilledEarly) {
+            self.append_headers(!missing & !bit(taker.index), id, life).await;
+            self.sync_members(stream).await;
         }
         self.of_member(taker, self.append_header(taker, id).await)?;
         self.of_member(taker, taker.medium.sync_by(self.pass(stream), stream).await)?;

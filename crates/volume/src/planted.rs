@@ -18,6 +18,22 @@ pub enum Fault {
     NoteTooMany,
     /// A header that cannot be read is none.
     UnreadAsBlank,
+    /// A blank member gets headers before it is noted in those of the extents that it lacks.
+    EnlistAtOnce,
+    /// A sync is acknowledged before it is noted who has not got it.
+    AcknowledgeBeforeNote,
+    /// An extent that is being released counts, and one that was never synced.
+    BelieveReleased,
+    /// What of an extent cannot be read was never written.
+    UnreadableAsUnwritten,
+    /// Members are filled while the store is being opened.
+    FillBeforeOpen,
+    /// A filling takes pages for lost at once.
+    GiveUpAtOnce,
+    /// Headers of openings that do not count stay.
+    LeaveStrayHeaders,
+    /// The others say that a member was filled before it has its own header.
+    NoteFilledEarly,
     /// A stripe that is written while it is being filled in is not filled in again.
     FillWithoutRecheck,
     /// What cannot be rebuilt is filled in as if nothing had been there.
@@ -43,7 +59,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 25] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -51,6 +67,14 @@ impl Fault {
         Self::ForgetAbsence,
         Self::NoteTooMany,
         Self::UnreadAsBlank,
+        Self::EnlistAtOnce,
+        Self::AcknowledgeBeforeNote,
+        Self::BelieveReleased,
+        Self::UnreadableAsUnwritten,
+        Self::FillBeforeOpen,
+        Self::GiveUpAtOnce,
+        Self::LeaveStrayHeaders,
+        Self::NoteFilledEarly,
         Self::FillWithoutRecheck,
         Self::LostAsEmpty,
         Self::ReleaseUnderFill,
@@ -67,7 +91,19 @@ impl Fault {
 impl Fault {
     /// Whether it takes reads, writes or syncs of several members that fail to show.
     pub fn is_of_failures(self) -> bool {
-        matches!(self, Self::NoteTooMany | Self::UnreadAsBlank)
+        matches!(
+            self,
+            Self::NoteTooMany
+                | Self::UnreadAsBlank
+                | Self::EnlistAtOnce
+                | Self::AcknowledgeBeforeNote
+                | Self::BelieveReleased
+                | Self::UnreadableAsUnwritten
+                | Self::FillBeforeOpen
+                | Self::GiveUpAtOnce
+                | Self::LeaveStrayHeaders
+                | Self::NoteFilledEarly
+        )
     }
 
     /// Whether it takes windows to show.

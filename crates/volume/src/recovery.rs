@@ -13,7 +13,7 @@ use pages::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::VolumeError;
-use crate::extents::{Presence, bit, bits};
+use crate::extents::{Extent, Presence, bit, bits};
 use crate::header::{self, Header};
 use crate::layout::Spot;
 use crate::planted::Fault;
@@ -41,11 +41,16 @@ impl<M: Medium> Volume<M> {
         for (id, found) in (0..).map(ExtentId).zip(&found) {
             inner.survey(id, found, fresh).await;
         }
+        inner.set_unlisted(inner.lacking(fresh));
+        if inner.planted.has(Fault::FillBeforeOpen) {
+            volume.begin_filling();
+        }
         Ok(volume)
     }
 
-    /// Fills members with what they lack, in the background; blank ones like fresh ones.
+    /// Fills members with what they lack, in the background; blank ones like fresh ones. Headers of openings that do not count go.
     pub fn begin_filling(&self) {
+        self.inner.start_tidying();
         for member in 0..self.inner.stripes.members() {
             self.inner.start_filling(member);
         }
@@ -79,6 +84,7 @@ impl<M: Medium> Inner<M> {
             heeds_notes: self.is_anywhere,
             believes_stale: self.planted.has(Fault::BelieveStaleExtents),
             believes_too_many: self.planted.has(Fault::NoteTooMany),
+            believes_released: self.planted.has(Fault::BelieveReleased),
             fresh,
         };
         let verdict = judge(found, &rules);
@@ -94,6 +100,13 @@ impl<M: Medium> Inner<M> {
             }
         }
         self.set_left_over(id, found);
+    }
+
+    /// Those of some members that lack an extent which counts.
+    fn lacking(&self, members: u64) -> u64 {
+        let extents = self.extents.borrow();
+        let of = |extent: &Extent| if extent.is_live { extent.missing() } else { 0 };
+        extents.iter().fold(0, |all, (_, extent)| all | of(extent)) & members
     }
 
     /// What a member has of an extent.
@@ -154,7 +167,12 @@ impl<M: Medium> Inner<M> {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
         let left_over = bits(members.map(|(member, _)| member));
-        self.extents.borrow_mut().get_mut(id).left_over = left_over;
+        let has_header = |found: &Found| matches!(found, Found::There { header: Some(_), .. });
+        let strays = found.iter().enumerate().filter(|(_, found)| has_header(found));
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        extent.stray = bits(strays.map(|(member, _)| member));
+        extent.left_over = left_over;
     }
 
     async fn restore(

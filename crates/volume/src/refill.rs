@@ -58,7 +58,6 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
-            inner.note_before_filling(member).await;
             let mut has_filled = inner.fill_all(member).await;
             for _ in 0..ROUNDS {
                 if !inner.extents.borrow().is_filling_put_off(member) {
@@ -85,8 +84,17 @@ impl<M: Medium> Inner<M> {
     /// Fills a member with what it lacks and others can give now. Returns whether it has more than before.
     async fn fill_all(self: &Rc<Self>, member: usize) -> bool {
         let mut pace = Pace { due: Nanos::ZERO, retries: 0, lost: 0, is_last_lost: false };
-        let mut has_filled = false;
+        let (mut has_filled, mut noted_for) = (false, None);
         while let Some(id) = self.next_to_fill(member) {
+            // Another one may have taken its place meanwhile.
+            let taker = self.taker(member);
+            if !noted_for.as_ref().is_some_and(|other| Rc::ptr_eq(other, &taker.medium)) {
+                if !self.note_before_filling(member).await {
+                    break;
+                }
+                noted_for = Some(taker.medium);
+                continue;
+            }
             if let End::Stop = self.fill(member, id, &mut pace).await {
                 break;
             }
@@ -139,9 +147,10 @@ impl<M: Medium> Inner<M> {
         if !is_same || !self.can_fill(member, id) {
             return End::Next;
         }
+        let gives_up = self.planted.has(Fault::GiveUpAtOnce);
         *pace = Pace {
             due: pace.due,
-            retries: self.options.refill_retries,
+            retries: if gives_up { 0 } else { self.options.refill_retries },
             lost: 0,
             is_last_lost: false,
         };
@@ -358,6 +367,10 @@ impl<M: Medium> Inner<M> {
                 pace.retries -= 1;
                 self.handle.sleep(PAUSE).await;
                 read = rebuild(offset).await;
+            }
+            // The extent is another by now: nothing of it is lost.
+            if read.is_err() && !self.is_wanted(taker, id, life) {
+                return Ok(chunk);
             }
             let is_lost = matches!(read, Err(MediumError::Unreadable(_)))
                 && !(pace.is_last_lost && self.is_any_unread(taker.index, id).await);

@@ -19,8 +19,10 @@
 //! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
 //! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
 //! member that has nothing at all may have taken the place of one that was lost: it says nothing, and no more does one
-//! that is noted. (What a new one lacks is noted before it is filled.) With more new ones than may be missing an extent is
-//! unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost.
+//! that is noted. (What a new one lacks is noted before it is filled, and before it gets a header of any extent.) With more new ones than may be missing an
+//! extent is unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost. If
+//! more are silent or noted besides, so that it could not be read, it holds nothing: power failed while it was opened or released. Headers
+//! of earlier versions do not say that much, because these began to fill members without a note.
 //!
 //! A header that notes more members than the layout stands was written by an earlier version, by a sync that
 //! could not succeed. It says nothing of who has what.
@@ -137,6 +139,7 @@ impl Opening {
 }
 
 /// By what an extent is judged.
+#[expect(clippy::struct_excessive_bools, reason = "three are for planted faults")]
 pub(crate) struct Rules {
     pub layout: Layout,
     /// Members that may be missing.
@@ -148,6 +151,7 @@ pub(crate) struct Rules {
     /// For planted faults.
     pub believes_stale: bool,
     pub believes_too_many: bool,
+    pub believes_released: bool,
 }
 
 impl Rules {
@@ -191,16 +195,20 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     };
     let (current, there) = (newest.holders, all(&|found| *found != Found::Gone));
     let unread = all(&|found| *found == Found::Unread);
+    let gone = all(&|found| *found == Found::Gone);
     let denies = there & !current & !unread;
-    let Header { run, generation, stream, revision, .. } = newest.header;
+    let Header { run, generation, stream, revision, notes_all, .. } = newest.header;
     let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
     let noted = if rules.heeds_notes { absent } else { 0 };
     let seems_unsynced = rules.heeds_notes && denies & !noted & !rules.fresh != 0;
     // Who lacks it, was not noted, and is not another one than was there.
     let unexplained = denies & !absent & !rules.fresh;
     let lack = match unexplained {
+        _ if rules.believes_released => denies,
         0 => denies & !absent,
-        _ => denies | noted | unread,
+        // Whatever the others may have: it was never synced.
+        _ if seems_unsynced && notes_all => denies | noted | unread | gone,
+        _ => denies | noted,
     };
     let is_lacked = lack.count_ones() as usize > spares;
     // Too many were replaced to know more than that it was there.
@@ -255,6 +263,7 @@ mod tests {
             revision,
             absent,
             stream: Stream::Log,
+            notes_all: true,
         };
         Found::There { frontier: 1, header: Some(header) }
     }
@@ -276,6 +285,7 @@ mod tests {
             fresh: 0,
             believes_stale: false,
             believes_too_many: false,
+            believes_released: false,
         }
     }
 
@@ -287,7 +297,7 @@ mod tests {
             ([now, old, now], Some(0b101)),
             ([now, BLANK, now], Some(0b101)),
             ([now, Found::Gone, now], Some(0b101)),
-            ([now, Found::Gone, old], Some(0b001)),
+            ([now, Found::Gone, old], None),
             ([now, old, old], None),
             ([Found::Gone, Found::Gone, now], Some(0)),
             ([now, BLANK, BLANK], None),
@@ -374,6 +384,22 @@ mod tests {
         let (before, noted) = (found_of(2 << 32, 5, 0, 0), found_of(2 << 32, 5, 1, 0b001));
         let verdict = judge(&[before, noted, BLANK], &fresh);
         assert_eq!(verdict.map(|verdict| verdict.whole), Some(0b010), "too little to be read");
+    }
+
+    #[test]
+    fn an_extent_of_an_earlier_version_that_one_lacks_beside_one_that_is_gone_may_have_been_synced()
+    {
+        let Found::There { header: Some(header), .. } = found(5, 0, 0) else { unreachable!() };
+        let header = Some(Header { notes_all: false, ..header });
+        let earlier = Found::There { frontier: 1, header };
+        for silent in [Found::Gone, Found::Unread] {
+            assert_eq!(
+                whole(PARITY, &[earlier, silent, BLANK]),
+                Some(0b001),
+                "too little to be read"
+            );
+            assert_eq!(whole(PARITY, &[found(5, 0, 0), silent, BLANK]), None, "it was not synced");
+        }
     }
 
     #[test]

@@ -87,6 +87,9 @@ impl<M: Medium> Inner<M> {
     }
 
     fn first_unnoted(&self, synced: &[Unsynced]) -> Option<(ExtentId, u64)> {
+        if self.planted.has(Fault::AcknowledgeBeforeNote) {
+            return None;
+        }
         let extents = self.extents.borrow();
         let is_due = |unsynced: &&Unsynced| {
             let extent = extents.get(unsynced.id);

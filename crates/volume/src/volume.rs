@@ -61,6 +61,8 @@ pub(crate) struct Inner<M> {
     pub is_anywhere: bool,
     /// Members that had a header which could not be read.
     pub unread: Cell<u64>,
+    /// Members on which nothing was, and which the headers of others do not note yet.
+    pub unlisted: Cell<u64>,
     /// While members are taken through windows.
     pub windows: RefCell<Option<Rc<Windows>>>,
 }
@@ -145,6 +147,7 @@ impl<M: Medium> Volume<M> {
             headers_changed: Notify::default(),
             is_anywhere,
             unread: Cell::default(),
+            unlisted: Cell::default(),
             windows: RefCell::default(),
         };
         Ok(Self { inner: Rc::new(inner) })
@@ -209,6 +212,7 @@ impl<M: Medium> Volume<M> {
             extents.lose(member);
             extents.forget_left_over(member);
         }
+        inner.set_unlisted(bit(member));
         inner.tell_of_members();
         inner.start_filling(member);
         Ok(())

@@ -290,6 +290,8 @@ impl<M: Medium> Inner<M> {
         if !self.stands(missing) {
             return Err(self.why_too_few());
         }
+        let unlisted = missing | self.to_be_noted();
+        let missing = if self.stands(unlisted) { unlisted } else { missing };
         let (left_over, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);

@@ -18,11 +18,11 @@ use volume::{Fault, Layout, Options, Planted, Setup, Volume};
 use crate::memory::{Command, Disk, Fails, MemoryMedium};
 use crate::store::{Asked, tree_setup};
 
-type Memory = Volume<MemoryMedium>;
+pub(crate) type Memory = Volume<MemoryMedium>;
 
-const MEMBERS: usize = 3;
+pub(crate) const MEMBERS: usize = 3;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     payload_bytes: 4_096,
     page_bytes: 4_096,
     pages_per_extent: 33,
@@ -36,21 +36,21 @@ const SHAPE: Shape = Shape {
 const TRIALS: u64 = 300;
 
 /// The members of a store, and what clients know of it.
-struct World {
-    disks: Vec<Rc<RefCell<Disk>>>,
-    asked: Asked,
+pub(crate) struct World {
+    pub disks: Vec<Rc<RefCell<Disk>>>,
+    pub asked: Asked,
     fault: Option<Fault>,
 }
 
 impl World {
-    fn new(seed: u64, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(seed: u64, fault: Option<Fault>) -> Self {
         let disk = |member| Disk::new(SHAPE, true, 10 * seed + member as u64);
         let disks = (0..MEMBERS).map(|member| Rc::new(RefCell::new(disk(member)))).collect();
         Self { disks, asked: Asked::default(), fault }
     }
 
     /// The same, to go on with apart.
-    fn fork(&self) -> Self {
+    pub(crate) fn fork(&self) -> Self {
         let fork = |disk: &Rc<RefCell<Disk>>| Rc::new(RefCell::new(disk.borrow().clone()));
         let asked = self.asked.borrow().clone();
         Self {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    fn setup(&self, handle: &Handle) -> Setup<MemoryMedium> {
+    pub(crate) fn setup(&self, handle: &Handle) -> Setup<MemoryMedium> {
         Setup {
             handle: handle.clone(),
             cores: cores(handle),
@@ -70,13 +70,15 @@ impl World {
         }
     }
 
-    fn fail(&self, member: usize, fails: Fails) {
+    pub(crate) fn fail(&self, member: usize, fails: Fails) {
         self.disks[member].borrow_mut().fails.push(fails);
     }
 
-    fn mend(&self) {
+    pub(crate) fn mend(&self) {
         for disk in &self.disks {
-            disk.borrow_mut().fails.clear();
+            let mut disk = disk.borrow_mut();
+            disk.fails.clear();
+            disk.is_silent = false;
         }
     }
 
@@ -151,7 +153,7 @@ impl World {
     }
 }
 
-fn cores(handle: &Handle) -> Rc<Cores> {
+pub(crate) fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000)))
 }
 

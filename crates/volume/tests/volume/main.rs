@@ -6,6 +6,7 @@
 //! them than the default, `LEVELHEAD_FIRST=300` begins with that one.
 
 mod degraded;
+mod everything;
 mod faults;
 mod hedged;
 mod journal;

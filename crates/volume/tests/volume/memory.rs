@@ -36,12 +36,15 @@ pub(crate) struct Fails {
 
 /// What outlives a power cut.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a way to fail")]
 pub(crate) struct Disk {
     pub shape: Shape,
     /// Any place can be written at any time. Else extents are written from front to back.
     pub is_anywhere: bool,
     pub is_gone: bool,
     pub is_read_only: bool,
+    /// It answers nothing any more: neither well nor with an error.
+    pub is_silent: bool,
     /// It is gone when it was given that many more commands.
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
@@ -60,6 +63,8 @@ pub(crate) struct Disk {
     /// Where each extent is written next, if that has an order.
     next: Vec<u32>,
     commands: u64,
+    /// Times that power was cut: whoever waits for a sync finds out by it.
+    cuts: u64,
     last_end: Nanos,
     rng: Rng,
 }
@@ -71,6 +76,7 @@ impl Disk {
             is_anywhere,
             is_gone: false,
             is_read_only: false,
+            is_silent: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
             reads_end_with: None,
@@ -81,6 +87,7 @@ impl Disk {
             under_way: BTreeMap::new(),
             next: vec![0; shape.extents as usize],
             commands: 0,
+            cuts: 0,
             last_end: Nanos::ZERO,
             rng: Rng::derive(seed, "disk"),
         }
@@ -207,6 +214,7 @@ impl Disk {
             *next = last.map_or(0, |(place, _)| (place % per + 1).next_multiple_of(unit));
         }
         (self.gone_after, self.last_end) = (None, Nanos::ZERO);
+        self.cuts += 1;
     }
 
     /// Whether a write at a place, or behind it, is on its way.
@@ -242,6 +250,13 @@ impl Disk {
     }
 }
 
+/// Comes to no end where a member answers nothing.
+async fn answers(disk: &RefCell<Disk>) {
+    if disk.borrow().is_silent {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// The medium. Clones are handles to the same.
 #[derive(Clone)]
 pub(crate) struct MemoryMedium {
@@ -273,13 +288,15 @@ impl MemoryMedium {
         let order = self.disk.borrow_mut().next_end(self.handle.now());
         let sleep = if self.is_written_anywhere() { sleep } else { self.handle.sleep_until(order) };
         let number = self.disk.borrow().commands;
-        if submitted.is_ok() {
+        // Without power nothing is under way.
+        if submitted.is_ok() && !self.disk.borrow().is_silent {
             self.disk.borrow_mut().under_way.insert(number, cells);
         }
         let disk = Rc::clone(&self.disk);
         // It goes on whoever waits for it.
         self.handle.spawn("write", async move {
             sleep.await;
+            answers(&disk).await;
             let mut disk = disk.borrow_mut();
             submitted?;
             let Some(cells) = disk.under_way.remove(&number).filter(|_| !disk.is_gone) else {
@@ -338,12 +355,16 @@ impl Medium for MemoryMedium {
         let submitted = self.disk.borrow_mut().submit_write(Command::Sync);
         let covered = self.disk.borrow().pending.len();
         let (sleep, disk) = (self.delay(30_000), Rc::clone(&self.disk));
-        let cells = self.disk.borrow().pending[..covered].to_vec();
+        let (cells, cuts) = {
+            let disk = self.disk.borrow();
+            (disk.pending[..covered].to_vec(), disk.cuts)
+        };
         async move {
             sleep.await;
+            answers(&disk).await;
             let mut disk = disk.borrow_mut();
             submitted?;
-            if disk.is_gone {
+            if disk.is_gone || disk.cuts != cuts {
                 return Err(MediumError::Gone);
             }
             for (place, cell) in cells {
@@ -366,6 +387,7 @@ impl Medium for MemoryMedium {
         let (sleep, disk) = (self.delay(5_000), Rc::clone(&self.disk));
         async move {
             sleep.await;
+            answers(&disk).await;
             submitted?;
             let disk = disk.borrow();
             if let Some(code) = disk.reads_end_with.filter(|_| !disk.is_gone) {
@@ -402,6 +424,7 @@ impl Medium for MemoryMedium {
         let (sleep, disk) = (self.delay(1_000), Rc::clone(&self.disk));
         async move {
             sleep.await;
+            answers(&disk).await;
             submitted?;
             let disk = disk.borrow();
             Ok(if disk.is_anywhere { 0 } else { disk.next[extent.0 as usize] })

@@ -26,7 +26,16 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         }
         Fault::DropImagesEarly => &["wrong bytes", "cannot be read", "is gone"],
         Fault::SyncWithoutSlots => &["wrong bytes", "cannot be read", "was synced"],
-        Fault::NoteTooMany | Fault::UnreadAsBlank => unreachable!("faults.rs has them"),
+        Fault::NoteTooMany
+        | Fault::UnreadAsBlank
+        | Fault::EnlistAtOnce
+        | Fault::AcknowledgeBeforeNote
+        | Fault::BelieveReleased
+        | Fault::UnreadableAsUnwritten
+        | Fault::FillBeforeOpen
+        | Fault::GiveUpAtOnce
+        | Fault::LeaveStrayHeaders
+        | Fault::NoteFilledEarly => unreachable!("faults.rs and everything/planted.rs have them"),
         Fault::ReadBusyMembers => &["reads went to busy members"],
         Fault::EndSlotsEarly => &["writes ended in DTWIN"],
     }

@@ -1,0 +1,190 @@
+//! Each command of a commit, of the opening of an extent and of a filling fails, once, for a while and for good, of one member, of two
+//! and of all; and power is cut behind each of them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use fuzz::from_environment;
+use runtime::{Rng, Runtime};
+use volume::Fault;
+
+use super::clients::Clients;
+use super::openings::{compare, open_for_good, open_store, open_whole};
+use super::{FILLS_WITHIN, history::with_data};
+use crate::faults::{MEMBERS, Memory, SHAPE, World};
+use crate::memory::{Command, Disk, Fails};
+
+/// What is done behind an opening.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Script {
+    /// Pairs are written, and brought into the index: extents are opened and released meanwhile.
+    Commit,
+    /// A blank member is filled.
+    Filling,
+}
+
+/// The member that is blank.
+const BLANK: usize = 1;
+
+fn given(world: &World) -> [u64; 4] {
+    let of = |command: usize| world.disks.iter().map(|disk| disk.borrow().given[command]).sum();
+    [of(0), of(1), of(2), of(3)]
+}
+
+/// Runs the script until that many commands were given, or to its end. Returns whether pages were given up for lost.
+fn run(world: &World, script: Script, until: u64) -> Result<bool, String> {
+    let rt = Runtime::new(3);
+    let (handle, setup) = (rt.handle(), world.setup(&rt.handle()));
+    let has_failed = Rc::new(Cell::new(true));
+    let clients = Clients::new(&handle, &world.asked, &has_failed);
+    let volume = Rc::<RefCell<Option<Memory>>>::default();
+    let script = {
+        let (handle, opened) = (handle.clone(), Rc::clone(&volume));
+        handle.clone().spawn("script", async move {
+            let Ok(store) = open_store(&handle, setup, false).await else { return };
+            *opened.borrow_mut() = Some(store.volume.clone());
+            store.volume.begin_filling();
+            match script {
+                Script::Filling => {
+                    // Extents are opened while the filling begins.
+                    clients.write_some(&store.engine).await;
+                    store.volume.filled().await;
+                }
+                Script::Commit => {
+                    clients.write_some(&store.engine).await;
+                    store.engine.flush().await;
+                }
+            }
+        })
+    };
+    let is_over = || {
+        let commands: u64 = given(world).iter().sum();
+        script.is_finished() || commands >= until || handle.now() > FILLS_WITHIN
+    };
+    rt.run_until_true(is_over);
+    if script.is_finished() || given(world).iter().sum::<u64>() >= until {
+        Ok(volume.borrow().as_ref().is_some_and(|volume| volume.stats().lost_pages > 0))
+    } else {
+        Err("the script stands still".to_owned())
+    }
+}
+
+/// A store with data, of which a member is blank if it is to be filled.
+fn prepared(script: Script, fault: Option<Fault>) -> World {
+    let world = with_data(1, fault);
+    if script == Script::Filling {
+        *world.disks[BLANK].borrow_mut() = Disk::new(SHAPE, true, 77);
+    }
+    world.disks.iter().for_each(|disk| disk.borrow_mut().given = [0; 4]);
+    world
+}
+
+/// Every command fails. Returns how many stores were opened again.
+fn every_failure(script: Script, fault: Option<Fault>, step: u64) -> Result<u64, String> {
+    let world = prepared(script, fault);
+    let whole = world.fork();
+    run(&whole, script, u64::MAX)?;
+    let mut runs = 0;
+    for command in Command::ALL {
+        let last = given(&whole)[command as usize] / MEMBERS as u64 + 1;
+        for after in (0..last).step_by(step as usize) {
+            for (times, members) in
+                [1, 3, u64::MAX].into_iter().flat_map(|t| (1..=MEMBERS).map(move |m| (t, m)))
+            {
+                let (fork, fails) = (world.fork(), Fails { command, after, times });
+                for member in 0..members {
+                    fork.fail((member + after as usize) % MEMBERS, fails);
+                }
+                let what = |error| format!("{script:?}, {members} members, {fails:?}: {error}");
+                let lost = run(&fork, script, u64::MAX).map_err(what)?;
+                end(&fork, after, lost).map_err(what)?;
+                runs += 1;
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Power is cut, all is well again, and the store is opened. Where pages were given up no member may be missing.
+fn end(world: &World, number: u64, has_lost_pages: bool) -> Result<(), String> {
+    let rng = &mut Rng::new(number);
+    world.mend();
+    world.disks.iter().for_each(|disk| disk.borrow_mut().power_cut(rng));
+    open_whole(world, rng.next_u64(), None, has_lost_pages)
+}
+
+/// Power is cut behind every command, of one member first, or of all. A member is lost then, unless one was blank.
+pub(crate) fn every_cut(script: Script, fault: Option<Fault>, step: u64) -> Result<u64, String> {
+    let world = prepared(script, fault);
+    let whole = world.fork();
+    run(&whole, script, u64::MAX)?;
+    let last: u64 = given(&whole).iter().sum();
+    let mut runs = 0;
+    for until in (0..last).step_by(step as usize) {
+        for first in [None, Some(until as usize % MEMBERS)] {
+            let fork = world.fork();
+            let what = |error| format!("{script:?}, cut after {until}, first {first:?}: {error}");
+            run(&fork, script, until).map_err(what)?;
+            if let Some(first) = first {
+                fork.disks[first].borrow_mut().power_cut(&mut Rng::new(until));
+            }
+            end(&fork, until, false).map_err(what)?;
+            if script == Script::Filling && first.is_none() {
+                let other = (BLANK + 1 + until as usize % 2) % MEMBERS;
+                open_in_doubt(&fork, until, other)
+                    .map_err(|error| what(format!("headers of {other} unreadable: {error}")))?;
+            }
+            let away = (until as usize / 3) % MEMBERS;
+            let opened = open_away(&fork, until, away);
+            // Beyond what the layout stands it may refuse, and not open with less.
+            let may_refuse =
+                |error: &String| script == Script::Filling && error.contains("does not open");
+            match opened {
+                Err(error) if !may_refuse(&error) => {
+                    return Err(what(format!("without {away}: {error}")));
+                }
+                _ => runs += 1,
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn open_away(world: &World, seed: u64, away: usize) -> Result<(), String> {
+    let fork = world.fork();
+    fork.disks[away].borrow_mut().is_gone = true;
+    open_for_good(&fork, seed, false)
+}
+
+/// The store opens though no header of a member can be read, beside one that is being filled: each extent can.
+fn open_in_doubt(world: &World, seed: u64, member: usize) -> Result<(), String> {
+    let fork = world.fork();
+    let headers = (0..SHAPE.extents).map(|id| id * SHAPE.pages_per_extent);
+    fork.disks[member].borrow_mut().unreadable.extend(headers);
+    let rt = Runtime::new(seed);
+    let (handle, setup) = (rt.handle(), fork.setup(&rt.handle()));
+    let clients = Clients::new(&handle, &fork.asked, &Rc::default());
+    rt.block_on(async move {
+        let store = open_store(&handle, setup, false).await;
+        let store = store.map_err(|error| format!("it does not open: {error}"))?;
+        compare(&store.engine, &clients).await
+    })
+}
+
+#[test]
+fn every_command_of_a_commit_and_of_a_filling_may_fail() {
+    let step = from_environment("LEVELHEAD_EVERY").unwrap_or(23);
+    for script in [Script::Commit, Script::Filling] {
+        let runs = every_failure(script, None, step).unwrap_or_else(|error| panic!("{error}"));
+        println!("{script:?}: {runs} stores opened again");
+    }
+}
+
+#[test]
+fn power_may_be_cut_behind_every_command_of_a_commit_and_of_a_filling() {
+    let step = from_environment("LEVELHEAD_EVERY").unwrap_or(23);
+    for script in [Script::Commit, Script::Filling] {
+        let runs = every_cut(script, None, step).unwrap_or_else(|error| panic!("{error}"));
+        println!("{script:?}: {runs} stores opened again");
+    }
+}

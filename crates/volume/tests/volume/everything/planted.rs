@@ -1,0 +1,43 @@
+//! Deliberate bugs of what a volume notes, believes and fills (docs/decisions/0056): each is caught by what it does.
+
+use volume::Fault;
+
+use super::enumerated::{Script, every_cut};
+use super::history;
+
+/// Seeds within which a fault must show.
+const WITHIN: u64 = 600;
+
+/// What a fault does, in the words of a complaint: one of these. No other counts.
+const FAULTS: [(Fault, &[&str]); 6] = [
+    (Fault::AcknowledgeBeforeNote, &["is damaged", "not a round of"]),
+    (Fault::BelieveReleased, &["it does not open: the device is gone"]),
+    (Fault::UnreadableAsUnwritten, &["not a round of"]),
+    (Fault::FillBeforeOpen, &["is damaged", "not a round of"]),
+    (Fault::GiveUpAtOnce, &["pages were given up at once"]),
+    (Fault::LeaveStrayHeaders, &["it does not open: the device is gone"]),
+];
+
+#[test]
+fn planted_faults_of_what_is_noted_believed_and_filled_are_caught() {
+    for (fault, symptoms) in FAULTS {
+        let caught = (0..WITHIN).any(|seed| {
+            let Err(text) = history(seed, Some(fault)) else { return false };
+            let line = text.lines().next().unwrap_or_default();
+            let is_it = symptoms.iter().any(|symptom| line.contains(symptom));
+            println!("{fault:?}: seed {seed}: {}", line.split("; ").last().unwrap_or_default());
+            // What goes wrong without the fault as well is none of its doing.
+            is_it && history(seed, None).is_ok()
+        });
+        assert!(caught, "{fault:?} was not caught as one of {symptoms:?}");
+    }
+}
+
+#[test]
+fn planted_faults_of_fillings_are_caught() {
+    for fault in [Fault::EnlistAtOnce, Fault::NoteFilledEarly] {
+        let error = every_cut(Script::Filling, Some(fault), 1).expect_err("it is caught");
+        println!("{fault:?}: {}", error.lines().next().unwrap_or_default());
+        assert!(error.contains(": headers of "), "{fault:?}: {error}");
+    }
+}
