@@ -51,7 +51,7 @@ pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
 pub use front::batch::{BatchSize, BatchWrite};
 pub use journal::{Durability, LogSync};
-pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+pub use medium::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 pub use operations::{BatchOptions, Condition, Lookup, UsedUp, WriteOptions};
 pub use options::Surroundings;
 pub use parked::NotAtRest;

@@ -72,6 +72,15 @@ impl Shape {
     }
 }
 
+/// What a medium knows of the opening of an extent whose pages it cannot give.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenedFor {
+    /// What it was opened for.
+    pub stream: Stream,
+    /// The run of the medium in which it was; later ones have higher numbers.
+    pub run: u64,
+}
+
 /// What an extent is written for. A medium may keep streams apart: by place, by drive, or by when it
 /// writes them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -295,6 +304,12 @@ pub trait Medium: 'static {
     /// cut left half written, or of an extent of which nothing was synced.
     fn unreadable_is_lost(&self, _extent: ExtentId) -> bool {
         false
+    }
+
+    /// What an extent was opened for last, if the medium knows that for certain, also of one whose pages it cannot give: it was not opened again
+    /// since and written durably.
+    fn opened_for(&self, _extent: ExtentId) -> Option<OpenedFor> {
+        None
     }
 
     /// Makes an extent empty again. The store no longer refers to any of its pages.

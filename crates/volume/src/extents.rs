@@ -63,6 +63,8 @@ pub(crate) struct Extent {
     pub deferred: u64,
     /// Whether a member lacks it that would be noted if anything had been synced.
     pub seems_unsynced: bool,
+    /// Whether it may have been opened again by members that do not answer, or were replaced.
+    pub may_be_older: bool,
     /// Members in doubt that keep what they have, because others cannot give it.
     pub kept: u64,
     /// Members whose filling with it waits until others can be read again.
@@ -97,6 +99,7 @@ impl Extent {
             put_off: 0,
             deferred: 0,
             seems_unsynced: false,
+            may_be_older: false,
             kept: 0,
             put_off_filling: 0,
             on: vec![Presence::Whole; members],

@@ -2,10 +2,11 @@
 
 use std::future::Future;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use pages::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
 use crate::planted::Fault;
+use crate::run;
 use crate::volume::Volume;
 
 impl<M: Medium> Medium for Volume<M> {
@@ -100,6 +101,13 @@ impl<M: Medium> Medium for Volume<M> {
         };
         let believes = self.inner.planted.has(Fault::UnreadableAsUnwritten);
         !believes && may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
+    }
+
+    fn opened_for(&self, extent: ExtentId) -> Option<OpenedFor> {
+        let extents = self.inner.extents.borrow();
+        let it = extents.get(extent);
+        let is_certain = it.is_live && !it.may_be_older;
+        is_certain.then(|| OpenedFor { stream: it.stream, run: run::count(it.run) })
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {

@@ -197,6 +197,7 @@ impl<M: Medium> Inner<M> {
             // Who does not answer may have a newer header, which says that it has all of it: that it was filled. So it counts
             // as not noted, and is noted again in this run before anything more is synced.
             extent.seems_unsynced = verdict.seems_unsynced;
+            extent.may_be_older = !verdict.is_newest;
             let noted = if self.is_anywhere { verdict.noted & !silent } else { verdict.noted };
             for member in (0..self.stripes.members()).filter(|it| verdict.doubted & bit(*it) != 0) {
                 extent.on[member] = Presence::Torn { rows };

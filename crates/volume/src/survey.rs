@@ -74,6 +74,8 @@ pub(crate) struct Verdict {
     pub doubted: u64,
     /// Whether a member lacks it that would be noted if anything had been synced.
     pub seems_unsynced: bool,
+    /// Whether no later opening can have been synced: too few members are silent or were replaced.
+    pub is_newest: bool,
 }
 
 impl Verdict {
@@ -87,6 +89,7 @@ impl Verdict {
         whole: 0,
         doubted: 0,
         seems_unsynced: false,
+        is_newest: false,
     };
 }
 
@@ -225,6 +228,8 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
         _ if rules.believes_stale => (there, 0),
         _ => (current & !noted, unread & !noted),
     };
+    let untold = (gone | unread | rules.fresh) & !current;
+    let is_newest = (untold.count_ones() as usize) < found.len() - spares;
     let noted = absent;
     counts.then_some(Verdict {
         run,
@@ -235,6 +240,7 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
         whole,
         doubted,
         seems_unsynced,
+        is_newest,
     })
 }
 

@@ -60,6 +60,9 @@ impl<M: Medium> PageStore<M> {
         let of_journal = |error: OpenError| {
             if self.has_journal_apart() { error.of_journal() } else { error }
         };
+        for (store, found) in [(self, Some(&scan.extents)), (self.journal(), scan.apart.as_ref())] {
+            found.map_or(Ok(()), |found| store.check_needed(found))?;
+        }
         self.begin_run(scan.next_run);
         // Before anything is released because they say so.
         self.write_last_groups(scan, &needed).await.map_err(of_journal)?;
@@ -73,6 +76,16 @@ impl<M: Medium> PageStore<M> {
         self.journal().settle(apart, &needed, newest).await.map_err(OpenError::of_journal)
     }
 
+    /// Nothing that the manifest refers to is in doubt.
+    fn check_needed(&self, found: &[Found]) -> Result<(), OpenError> {
+        let extents = self.extents.borrow();
+        let is_lost = |(id, found): (ExtentId, &Found)| {
+            found.is_in_doubt && extents.holds_index(id) && !extents.is_unused(id)
+        };
+        let is_any_lost = (0..).map(ExtentId).zip(found).any(is_lost);
+        if is_any_lost { Err(MediumError::Gone.into()) } else { Ok(()) }
+    }
+
     /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.
     async fn settle(
         &self,
@@ -80,13 +93,6 @@ impl<M: Medium> PageStore<M> {
         needed: &BTreeSet<ExtentId>,
         newest: Option<u32>,
     ) -> Result<(), OpenError> {
-        let is_lost = |(id, found): (ExtentId, &Found)| {
-            let extents = self.extents.borrow();
-            found.is_in_doubt && extents.holds_index(id) && !extents.is_unused(id)
-        };
-        if (0..).map(ExtentId).zip(found).any(is_lost) {
-            return Err(OpenError::Medium(MediumError::Gone));
-        }
         let mut unneeded = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation()).max(newest);

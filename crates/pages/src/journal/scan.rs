@@ -14,7 +14,7 @@ use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, st
 use crate::journal::groups::{self, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::journal::unreadable::Unreadable;
-use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::{MOST_FIRST_RUN, PageStore};
 
@@ -27,9 +27,11 @@ pub(crate) struct Found {
     pub end: u32,
     /// What the first page is, if it is whole.
     pub first: Option<First>,
-    /// Whether only a part of the medium that is lost could tell what it holds. The journal lies elsewhere, so it is
+    /// Whether only a part of the medium that is lost could tell what it holds. It has nothing of a journal that counts, so it is
     /// needed only if the manifest says so.
     pub is_in_doubt: bool,
+    /// The run of the medium in which it was opened for a manifest, if it is in doubt: it has nothing that counts if the manifest in force began later.
+    pub manifest_run: Option<u64>,
 }
 
 /// What the first page of an extent says.
@@ -103,9 +105,10 @@ impl<M: Medium> PageStore<M> {
         }
         let its_extents = apart.as_ref().unwrap_or(&extents);
         let manifest = journal.journal_pages(its_extents, PageKind::Manifest).await;
-        let FoundPages { pages: manifest, unreadable } = manifest.map_err(of_journal)?;
+        let FoundPages { pages: manifest, unreadable, doubted } = manifest.map_err(of_journal)?;
         let log = journal.journal_pages(its_extents, PageKind::Log).await;
-        let FoundPages { pages: mut log, unreadable: unreadable_log } = log.map_err(of_journal)?;
+        let FoundPages { pages: mut log, unreadable: unreadable_log, .. } =
+            log.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let newest = newest_epoch(&manifest, takes_torn);
         // Without a manifest in force nobody knows what is not needed.
@@ -122,7 +125,7 @@ impl<M: Medium> PageStore<M> {
                 return Err(OpenError::NoManifest);
             }
             // What is in doubt a member knows that is away.
-            let is_in_doubt = all().any(|found| found.is_in_doubt);
+            let is_in_doubt = !doubted.is_empty() || all().any(|found| found.is_in_doubt);
             return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
@@ -147,7 +150,9 @@ impl<M: Medium> PageStore<M> {
         let extent_of = |(at, _): &(PageNo, GroupPage)| journal.shape.extent_of(*at);
         let mut in_force = manifest;
         in_force.retain(|(_, page)| page.id.epoch == epoch);
-        let manifest_extents = in_force.iter().map(extent_of).collect();
+        let manifest_extents: BTreeSet<ExtentId> = in_force.iter().map(extent_of).collect();
+        let doubted = its_extents.iter().filter_map(|found| found.manifest_run).chain(doubted);
+        journal.check_doubted(doubted.max(), &manifest_extents).map_err(of_journal)?;
         let last_groups = [last_group(&log), last_group(&in_force)];
         let log = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
         Ok(Some(Scan {
@@ -165,8 +170,27 @@ impl<M: Medium> PageStore<M> {
         }))
     }
 
+    /// An epoch of the manifest begins in extents that are opened then. So those that were opened in a run before it have nothing newer. The `newest`
+    /// of those in doubt is one.
+    ///
+    /// # Errors
+    /// [`MediumError::Gone`]: it is not that old.
+    fn check_doubted(
+        &self,
+        newest: Option<u64>,
+        in_force: &BTreeSet<ExtentId>,
+    ) -> Result<(), OpenError> {
+        let runs = in_force.iter().map(|id| self.medium.opened_for(*id).map(|known| known.run));
+        let begun = runs.min().flatten();
+        match newest {
+            Some(run) if begun.is_none_or(|begun| run >= begun) => Err(MediumError::Gone.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
-    /// checkpoint: then there is no going on. Beside a journal of its own such an extent is in doubt, and that is all.
+    /// checkpoint: then there is no going on, unless the medium knows that there is something else in it. Such an extent is in doubt, and that
+    /// is all, as is any beside a journal of its own.
     async fn found_extents(&self) -> Result<Vec<Found>, OpenError> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
@@ -175,11 +199,15 @@ impl<M: Medium> PageStore<M> {
             let is_empty = frontier == 0 && !is_anywhere;
             let first = if is_empty { Ok(None) } else { self.first_of(id).await };
             let is_gone = matches!(first, Err(OpenError::Medium(MediumError::Gone)));
-            let is_in_doubt = is_gone && self.has_journal_apart();
+            let known = if is_gone { self.medium.opened_for(id) } else { None };
+            let is_other = known.is_some_and(|known| known.stream != Stream::Log);
+            let is_in_doubt = is_gone && (is_other || self.has_journal_apart());
+            let of_manifest = |known: &OpenedFor| known.stream == Stream::Manifest;
+            let manifest_run = known.filter(of_manifest).map(|known| known.run);
             let first = if is_in_doubt { None } else { first? };
             let is_filled = is_anywhere && (is_in_doubt || first.is_some());
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
-            extents.push(Found { frontier, end, first, is_in_doubt });
+            extents.push(Found { frontier, end, first, is_in_doubt, manifest_run });
         }
         Ok(extents)
     }
@@ -329,39 +357,57 @@ impl<M: Medium> PageStore<M> {
         let mut all = FoundPages::default();
         for (id, found) in (0..).map(ExtentId).zip(extents) {
             let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
-            let (mut pages, mut unreadable) = (Vec::new(), Vec::new());
-            let mut blank = 0;
-            for from in (0..found.end).step_by(self.batch_pages() as usize) {
-                let to = found.end.min(from + self.batch_pages());
-                let numbers = (from..to).map(|index| self.shape.page(id, index));
-                let read = |page| (page, self.medium.read(page, IoClass::Journal));
-                let reads: Vec<_> = numbers.map(read).collect();
-                for (page, read) in reads {
-                    let read = read.await;
-                    // Behind a unit with nothing on it, and nothing to be rebuilt, nothing was written.
-                    let is_blank = read.as_ref().is_ok_and(|image| image.bytes().is_empty());
-                    if is_blank && blank >= self.shape.append_unit {
-                        continue;
-                    }
-                    let whole = |image: &PageImage| {
-                        page::check(image, first.sibling(page)).ok().map(|_| image.clone())
-                    };
-                    let image = match self.whole_or_rebuilt(page, read, whole).await {
-                        Err(OpenError::Damaged(page, PageFault::Unreadable)) => {
-                            unreadable.push(page);
-                            None
-                        }
-                        other => other?,
-                    };
-                    blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
-                    let decoded = image.and_then(|image| groups::decode(&image, kind));
-                    pages.extend(decoded.map(|part| (page, part)));
+            let (mut pages, unreadable) = match self.groups_in(id, found.end, first).await {
+                Err(OpenError::Medium(MediumError::Gone)) if kind == PageKind::Manifest => {
+                    let known = self.medium.opened_for(id).ok_or(MediumError::Gone)?;
+                    all.doubted.push(known.run);
+                    continue;
                 }
-            }
+                pages => pages?,
+            };
             all.unreadable.extend(Unreadable::among(self.shape.page(id, 0), &pages, &unreadable));
             all.pages.append(&mut pages);
         }
         Ok(all)
+    }
+
+    /// Every whole page of groups up to `end` of an extent that begins with `first`, and the pages there that cannot be read.
+    async fn groups_in(
+        &self,
+        id: ExtentId,
+        end: u32,
+        first: First,
+    ) -> Result<(Vec<(PageNo, GroupPage)>, Vec<PageNo>), OpenError> {
+        let (mut pages, mut unreadable) = (Vec::new(), Vec::new());
+        let mut blank = 0;
+        for from in (0..end).step_by(self.batch_pages() as usize) {
+            let to = end.min(from + self.batch_pages());
+            let numbers = (from..to).map(|index| self.shape.page(id, index));
+            let read = |page| (page, self.medium.read(page, IoClass::Journal));
+            let reads: Vec<_> = numbers.map(read).collect();
+            for (page, read) in reads {
+                let read = read.await;
+                // Behind a unit with nothing on it, and nothing to be rebuilt, nothing was written.
+                let is_blank = read.as_ref().is_ok_and(|image| image.bytes().is_empty());
+                if is_blank && blank >= self.shape.append_unit {
+                    continue;
+                }
+                let whole = |image: &PageImage| {
+                    page::check(image, first.sibling(page)).ok().map(|_| image.clone())
+                };
+                let image = match self.whole_or_rebuilt(page, read, whole).await {
+                    Err(OpenError::Damaged(page, PageFault::Unreadable)) => {
+                        unreadable.push(page);
+                        None
+                    }
+                    other => other?,
+                };
+                blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
+                let decoded = image.and_then(|image| groups::decode(&image, first.kind));
+                pages.extend(decoded.map(|part| (page, part)));
+            }
+        }
+        Ok((pages, unreadable))
     }
 }
 
@@ -370,6 +416,8 @@ impl<M: Medium> PageStore<M> {
 struct FoundPages {
     pages: Vec<(PageNo, GroupPage)>,
     unreadable: Vec<Unreadable>,
+    /// The runs of the medium in which extents were opened of which not enough is there.
+    doubted: Vec<u64>,
 }
 
 /// What `decode` makes of a page that was read; `None` if it cannot be read, or is not whole.

@@ -92,6 +92,15 @@ fn history(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
     Ok(history.tally)
 }
 
+/// An extent of the index, of objects or of an older manifest was about to be released, a second member is noted to lack it, and a third one is
+/// blank: nobody needs what cannot be read of it.
+#[test]
+fn what_nobody_needs_keeps_no_store_shut() {
+    for seed in [1262, 2177] {
+        history(seed, None).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 #[test]
 fn model_agrees_when_everything_happens_at_once() {
     let one = from_environment("LEVELHEAD_SEED");
