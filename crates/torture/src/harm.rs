@@ -89,8 +89,7 @@ impl Harm {
     fn look(&mut self, machine: &Machine, tally: &mut Tally) {
         let volume = machine.store.volume().expect("there is redundancy");
         if let Victim::Filling(set) = self.victim
-            && volume.progress(set).is_none()
-            && !volume.failed_members().contains(&set)
+            && ![volume.failed_members(), volume.members_behind()].concat().contains(&set)
         {
             self.victim = Victim::None;
             tally.filled += 1;
@@ -133,9 +132,8 @@ impl Harm {
 /// Whether all but one have what they should have.
 fn others_are_whole(machine: &Machine, set: usize, sets: usize) -> bool {
     let volume = machine.store.volume().expect("there is redundancy");
-    let failed = volume.failed_members();
-    let mut others = (0..sets).filter(|other| *other != set);
-    others.all(|other| volume.progress(other).is_none() && !failed.contains(&other))
+    let behind = [volume.failed_members(), volume.members_behind()].concat();
+    (0..sets).all(|other| other == set || !behind.contains(&other))
 }
 
 /// Blocks of a set rot, or it loses writes.

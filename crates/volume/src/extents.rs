@@ -73,8 +73,11 @@ pub(crate) struct Extent {
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
     pub left_over: u64,
-    /// Members with a header of an opening that does not count.
+    /// Members with a header of an opening that does not count, or one that cannot be read.
     pub stray: u64,
+    /// Members that are not listed and have their headers of the opening durably before others get theirs. Without: one lost besides, and
+    /// nobody could say whether anything of the extent was synced.
+    pub first: u64,
 }
 
 impl Extent {
@@ -105,6 +108,7 @@ impl Extent {
             on: vec![Presence::Whole; members],
             left_over: 0,
             stray: 0,
+            first: 0,
         }
     }
 
@@ -149,10 +153,13 @@ impl Extent {
         self.put_off -= u32::from(self.life == of);
     }
 
-    /// The header of an opening is there, or its member has turned out to be lost.
-    pub(crate) fn end_header(&mut self, life: u64) {
+    /// A member's header of an opening is there, or the member has turned out to be lost.
+    pub(crate) fn end_header(&mut self, life: u64, member: usize) {
         self.on_their_way -= 1;
-        self.headers_under_way -= usize::from(self.life == life);
+        if self.life == life {
+            self.headers_under_way -= 1;
+            self.first &= !bit(member);
+        }
     }
 
     /// Whether something is on its way that a release must not overtake.

@@ -15,7 +15,7 @@
 //! 44..52  revision: of the headers of one opening the highest counts; the upper half as that of a run
 //! 52..60  members that have not all of the extent, a bit each
 //! 60      stream
-//! 61      0xA5 if whoever lacks what was synced is noted: earlier versions wrote zero; then zeros up to the end of
+//! 61      standing of the member: 0xA5 listed, 0x5A not listed yet, zero of earlier versions; then zeros up to the end of
 //!         the append unit
 //! ```
 //! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
@@ -28,8 +28,32 @@ use crate::layout::Layout;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 61;
 
-/// Behind the header, of versions that note whoever lacks what was synced.
-const NOTES_ALL: u8 = 0xA5;
+/// What follows from it that a member lacks an extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Nothing for certain: earlier versions began to fill members without a note.
+    Unsaid,
+    /// Nothing: the member took the place of another one, and what it lacks is not noted yet.
+    Unlisted,
+    /// That it is noted, if anything of the extent was synced.
+    Listed,
+}
+
+impl Standing {
+    /// The byte behind a header.
+    fn byte(self) -> u8 {
+        match self {
+            Self::Unsaid => 0,
+            Self::Unlisted => 0x5A,
+            Self::Listed => 0xA5,
+        }
+    }
+
+    fn of_byte(byte: Option<&u8>) -> Self {
+        let is_it = |standing: &Self| byte == Some(&standing.byte());
+        [Self::Unlisted, Self::Listed].into_iter().find(is_it).unwrap_or(Self::Unsaid)
+    }
+}
 
 const MAGIC: [u8; 4] = *b"LHvo";
 const VERSION: u8 = 2;
@@ -67,8 +91,8 @@ pub struct Header {
     pub absent: u64,
     /// What the extent is filled with.
     pub stream: Stream,
-    /// Whoever lacks anything of it that was synced is noted. Earlier versions began to fill members without a note.
-    pub notes_all: bool,
+    /// What the member's lacking an extent says.
+    pub standing: Standing,
 }
 
 /// The bytes of a header.
@@ -89,7 +113,7 @@ pub fn encode(header: &Header) -> Vec<u8> {
     bytes.extend(header.revision.to_le_bytes());
     bytes.extend(header.absent.to_le_bytes());
     bytes.push(header.stream as u8);
-    bytes.push(if header.notes_all { NOTES_ALL } else { 0 });
+    bytes.push(header.standing.byte());
     seal(&mut bytes);
     bytes
 }
@@ -104,7 +128,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
 
 /// The header that these bytes begin with; `None` if it is none, or notes members that there are not. What follows is padding.
 pub fn decode(bytes: &[u8]) -> Option<Header> {
-    let notes_all = bytes.get(HEADER_BYTES) == Some(&NOTES_ALL);
+    let standing = Standing::of_byte(bytes.get(HEADER_BYTES));
     let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
     let is_whole = number(bytes, 0, 4) == u64::from(crc32c::crc32c(&bytes[4..]));
     if !is_whole || bytes[4..8] != MAGIC || bytes[8] != VERSION {
@@ -132,7 +156,7 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         revision: number(bytes, 44, 8),
         absent,
         stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[60])?,
-        notes_all,
+        standing,
     })
 }
 
@@ -168,7 +192,8 @@ mod tests {
             revision: rng.next_u64(),
             absent: rng.next_u64() & !u64::MAX.checked_shl(u32::from(members)).unwrap_or(0),
             stream: Stream::ALL[rng.below(4) as usize],
-            notes_all: rng.chance(0.5),
+            standing: [Standing::Unsaid, Standing::Unlisted, Standing::Listed]
+                [rng.below(3) as usize],
         }
     }
 

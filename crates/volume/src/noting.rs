@@ -9,7 +9,7 @@ use pages::{ExtentId, Medium, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::extents::{Extent, Presence, bit};
-use crate::header::{self, Header};
+use crate::header::{self, Header, Standing};
 use crate::planted::Fault;
 use crate::run;
 use crate::volume::{Inner, Taker};
@@ -22,6 +22,15 @@ impl<M: Medium> Inner<M> {
     /// Writes a member's header of an extent as things stand.
     pub(crate) fn append_header(
         &self,
+        taker: &Taker<M>,
+        id: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        self.append_header_as(self.standing(taker.index), taker, id)
+    }
+
+    fn append_header_as(
+        &self,
+        standing: Standing,
         taker: &Taker<M>,
         id: ExtentId,
     ) -> impl Future<Output = Done> + use<M> {
@@ -38,7 +47,7 @@ impl<M: Medium> Inner<M> {
             revision: extent.revision,
             absent: extent.noted,
             stream: extent.stream,
-            notes_all: true,
+            standing,
         };
         let unit = self.stripes.member_shape().append_unit as usize;
         let mut pages = vec![PageImage::new(&[]); unit];
@@ -75,53 +84,85 @@ impl<M: Medium> Inner<M> {
         noted
     }
 
-    /// Notes that a member lacks extents which nothing was written to since it was whole. From then on whoever lacks one that was synced is
-    /// noted, or has nothing at all. False if that failed: then it is to get no header.
-    pub(crate) async fn note_before_filling(self: &Rc<Self>, member: usize) -> bool {
-        if !self.is_anywhere {
-            return true;
+    /// Notes whatever a member lacks. From then on its headers say that it is listed: an extent that it lacks is noted, or was
+    /// never synced. As long as anything cannot be noted, or it has no header, the member stays as it is.
+    pub(crate) async fn enlist(self: &Rc<Self>, member: usize) {
+        while self.is_anywhere {
+            let due = self.unnoted(member);
+            if due.is_empty() {
+                return self.note_listed(&self.taker(member)).await;
+            }
+            for due in due.chunks(NOTES_AT_ONCE) {
+                let notes = due.iter().map(|(id, life)| self.note_absence(*id, *life));
+                join_all(notes.collect::<Vec<_>>()).await;
+            }
+            for stream in Stream::ALL {
+                self.sync_members(stream).await;
+            }
+            // Others may have been opened meanwhile.
+            if self.unnoted(member).iter().any(|left| due.contains(left)) {
+                return;
+            }
         }
-        let due = self.unnoted(member);
-        for due in due.chunks(NOTES_AT_ONCE) {
-            let notes = due.iter().map(|(id, life)| self.note_absence(*id, *life));
-            join_all(notes.collect::<Vec<_>>()).await;
-        }
-        for stream in Stream::ALL.into_iter().filter(|_| !due.is_empty()) {
-            self.sync_members(stream).await;
-        }
-        let is_noted = self.unnoted(member).is_empty();
-        if is_noted {
-            self.unlisted.set(self.unlisted.get() & !bit(member));
-        }
-        is_noted || self.unlisted.get() & bit(member) == 0
     }
 
-    /// Extents that a member lacks without being noted, of those that can be noted.
+    /// Writes durably that a member is listed, in one of its headers.
+    async fn note_listed(&self, taker: &Taker<M>) {
+        let is_unlisted = || self.unlisted.get() & bit(taker.index) != 0;
+        let has_header = |extent: &Extent| {
+            extent.is_live && extent.on[taker.index] == Presence::Whole && !extent.is_noting
+        };
+        let found = {
+            let extents = self.extents.borrow();
+            let found = extents.iter().find(|(_, extent)| has_header(extent));
+            found.map(|(id, extent)| (id, extent.life, extent.stream))
+        };
+        let Some((id, life, stream)) = found.filter(|_| is_unlisted()) else { return };
+        if !self.begin_noting(id, life).await {
+            return;
+        }
+        let header = self.append_header_as(Standing::Listed, taker, id).await;
+        let noted = match header {
+            Ok(()) => taker.medium.sync_by(self.pass(stream), stream).await,
+            Err(why) => Err(why),
+        };
+        self.end_noting(id);
+        if self.of_member(taker, noted).is_ok() && self.is_current(taker) {
+            self.unlisted.set(self.unlisted.get() & !bit(taker.index));
+        }
+    }
+
+    /// Extents that a member lacks without being noted.
     fn unnoted(&self, member: usize) -> Vec<(ExtentId, u64)> {
         let extents = self.extents.borrow();
         let is_due = |extent: &Extent| {
             extent.is_live
                 && extent.on[member] == Presence::Absent
                 && extent.noted & bit(member) == 0
-                && self.stands(extent.missing())
         };
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
         due.map(|(id, extent)| (id, extent.life)).collect()
     }
 
-    /// Members that extents are opened without, because what they lack is not noted yet: with a header of any extent
-    /// they would look as if they had never lacked the others.
-    pub(crate) fn to_be_noted(&self) -> u64 {
-        if self.is_anywhere && !self.planted.has(Fault::EnlistAtOnce) {
-            self.unlisted.get()
+    /// What it says of a member, in its headers, that it lacks an extent.
+    fn standing(&self, member: usize) -> Standing {
+        let is_unlisted = self.unlisted.get() & bit(member) != 0;
+        if is_unlisted && !self.planted.has(Fault::EnlistAtOnce) {
+            Standing::Unlisted
         } else {
-            0
+            Standing::Listed
         }
     }
 
-    /// A member on which there is nothing has taken its place.
-    pub(crate) fn set_unlisted(&self, members: u64) {
-        self.unlisted.set(self.unlisted.get() | members);
+    /// Of these members, those that lack an extent are not listed.
+    pub(crate) fn unlist(&self, members: u64) {
+        if !self.is_anywhere {
+            return;
+        }
+        let extents = self.extents.borrow();
+        let of = |extent: &Extent| if extent.is_live { extent.missing() } else { 0 };
+        let lacking = extents.iter().fold(0, |all, (_, extent)| all | of(extent));
+        self.unlisted.set(self.unlisted.get() | lacking & members);
     }
 
     /// Notes durably that a member lacks an extent, before it is emptied; false if that failed.
@@ -245,7 +286,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Fails if more members lack some of an extent than the layout stands.
-    fn check_redundancy(&self, id: ExtentId) -> Done {
+    pub(crate) fn check_redundancy(&self, id: ExtentId) -> Done {
         let missing = self.extents.borrow().get(id).missing();
         if self.stands(missing) { Ok(()) } else { Err(self.why_too_few()) }
     }

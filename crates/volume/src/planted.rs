@@ -18,7 +18,7 @@ pub enum Fault {
     NoteTooMany,
     /// A header that cannot be read is none.
     UnreadAsBlank,
-    /// A blank member gets headers before it is noted in those of the extents that it lacks.
+    /// A member says that it is listed before what it lacks is noted.
     EnlistAtOnce,
     /// A sync is acknowledged before it is noted who has not got it.
     AcknowledgeBeforeNote,

@@ -13,8 +13,8 @@ use pages::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::VolumeError;
-use crate::extents::{Extent, Presence, bit, bits};
-use crate::header::{self, Header};
+use crate::extents::{Presence, bit, bits};
+use crate::header::{self, Header, Standing};
 use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::reading::Outcome;
@@ -37,11 +37,11 @@ impl<M: Medium> Volume<M> {
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
             found.push(inner.look_at(id).await?);
         }
-        let fresh = fresh_members(&found, inner.stripes.members());
+        let (fresh, listed) = standings(&found, inner.stripes.members());
         for (id, found) in (0..).map(ExtentId).zip(&found) {
-            inner.survey(id, found, fresh).await;
+            inner.survey(id, found, (fresh, listed)).await;
         }
-        inner.set_unlisted(inner.lacking(fresh));
+        inner.unlist(!listed);
         if inner.planted.has(Fault::FillBeforeOpen) {
             volume.begin_filling();
         }
@@ -76,8 +76,8 @@ impl<M: Medium> Inner<M> {
         Ok(found)
     }
 
-    /// Decides what an extent is, of what its members have; `fresh` ones have nothing of any.
-    async fn survey(self: &Rc<Self>, id: ExtentId, found: &[Found], fresh: u64) {
+    /// Decides what an extent is, of what its members have, by their [`standings`].
+    async fn survey(self: &Rc<Self>, id: ExtentId, found: &[Found], (fresh, listed): (u64, u64)) {
         let rules = Rules {
             layout: self.stripes.layout(),
             spares: self.stripes.spares(),
@@ -86,6 +86,7 @@ impl<M: Medium> Inner<M> {
             believes_too_many: self.planted.has(Fault::NoteTooMany),
             believes_released: self.planted.has(Fault::BelieveReleased),
             fresh,
+            listed,
         };
         let verdict = judge(found, &rules);
         if let Some(verdict) = verdict {
@@ -100,13 +101,6 @@ impl<M: Medium> Inner<M> {
             }
         }
         self.set_left_over(id, found);
-    }
-
-    /// Those of some members that lack an extent which counts.
-    fn lacking(&self, members: u64) -> u64 {
-        let extents = self.extents.borrow();
-        let of = |extent: &Extent| if extent.is_live { extent.missing() } else { 0 };
-        extents.iter().fold(0, |all, (_, extent)| all | of(extent)) & members
     }
 
     /// What a member has of an extent.
@@ -167,8 +161,8 @@ impl<M: Medium> Inner<M> {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
         let left_over = bits(members.map(|(member, _)| member));
-        let has_header = |found: &Found| matches!(found, Found::There { header: Some(_), .. });
-        let strays = found.iter().enumerate().filter(|(_, found)| has_header(found));
+        let is_stray = |found: &Found| *found == Found::Unread || found.header().is_some();
+        let strays = found.iter().enumerate().filter(|(_, found)| is_stray(found));
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
         extent.stray = bits(strays.map(|(member, _)| member));
@@ -290,10 +284,19 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Members that answer and have no header of any extent.
-fn fresh_members(found: &[Vec<Found>], members: usize) -> u64 {
-    let is_nothing = |found: &Found| matches!(found, Found::There { header: None, .. });
-    bits((0..members).filter(|member| found.iter().all(|found| is_nothing(&found[*member]))))
+/// Members that answer and have no header that says more than that they are not listed; and those that have one which says that they are.
+fn standings(found: &[Vec<Found>], members: usize) -> (u64, u64) {
+    let of = |member: usize| found.iter().map(move |found| &found[member]);
+    let is_fresh = |found: &Found| match found {
+        Found::There { header, .. } => {
+            header.is_none_or(|header| header.standing == Standing::Unlisted)
+        }
+        Found::Gone | Found::Unread => false,
+    };
+    let is_listed =
+        |found: &Found| found.header().is_some_and(|header| header.standing == Standing::Listed);
+    let fresh = bits((0..members).filter(|member| of(*member).all(is_fresh)));
+    (fresh, bits((0..members).filter(|member| of(*member).any(is_listed))))
 }
 
 /// Members whose headers cannot be read.

@@ -58,6 +58,7 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
+            inner.enlist(member).await;
             let mut has_filled = inner.fill_all(member).await;
             for _ in 0..ROUNDS {
                 if !inner.extents.borrow().is_filling_put_off(member) {
@@ -67,6 +68,8 @@ impl<M: Medium> Inner<M> {
                 inner.extents.borrow_mut().take_up_filling(member);
                 has_filled |= inner.fill_all(member).await;
             }
+            // What could not be noted has been filled, or another one has taken the member's place.
+            inner.enlist(member).await;
             inner.set_filling(member, false);
             // Those that stopped for want of what this one has now go on.
             let others = (0..inner.stripes.members()).filter(|_| has_filled);
@@ -84,17 +87,8 @@ impl<M: Medium> Inner<M> {
     /// Fills a member with what it lacks and others can give now. Returns whether it has more than before.
     async fn fill_all(self: &Rc<Self>, member: usize) -> bool {
         let mut pace = Pace { due: Nanos::ZERO, retries: 0, lost: 0, is_last_lost: false };
-        let (mut has_filled, mut noted_for) = (false, None);
+        let mut has_filled = false;
         while let Some(id) = self.next_to_fill(member) {
-            // Another one may have taken its place meanwhile.
-            let taker = self.taker(member);
-            if !noted_for.as_ref().is_some_and(|other| Rc::ptr_eq(other, &taker.medium)) {
-                if !self.note_before_filling(member).await {
-                    break;
-                }
-                noted_for = Some(taker.medium);
-                continue;
-            }
             if let End::Stop = self.fill(member, id, &mut pace).await {
                 break;
             }

@@ -51,7 +51,7 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    fn header(&self) -> Option<&Header> {
+    pub(crate) fn header(&self) -> Option<&Header> {
         match self {
             Self::Gone | Self::Unread => None,
             Self::There { header, .. } => header.as_ref(),
@@ -149,8 +149,10 @@ pub(crate) struct Rules {
     pub spares: usize,
     /// Members do not tell by a frontier how much they have: headers do.
     pub heeds_notes: bool,
-    /// Members that have nothing of any extent.
+    /// Members whose lacking an extent says nothing.
     pub fresh: u64,
+    /// Members whose lacking an extent says that it was not synced, unless they are noted.
+    pub listed: u64,
     /// For planted faults.
     pub believes_stale: bool,
     pub believes_too_many: bool,
@@ -187,30 +189,34 @@ fn may_be_synced(header: &Header) -> bool {
 /// What the extent is by what its members say; `None` if it holds nothing that counts.
 pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Rules { layout, spares, .. } = *rules;
-    let silent = found.iter().filter(|found| matches!(found, Found::Gone | Found::Unread)).count();
-    let Some(newest) = newest_opening(found, rules) else {
-        // Those that are silent may have it: what is there is not to be taken for nothing.
-        return (silent > spares).then_some(Verdict::UNKNOWN);
-    };
     let members = || found.iter().enumerate();
     let all = |is_it: &dyn Fn(&Found) -> bool| {
         bits(members().filter(|(_, found)| is_it(found)).map(|(member, _)| member))
     };
-    let (current, there) = (newest.holders, all(&|found| *found != Found::Gone));
     let unread = all(&|found| *found == Found::Unread);
     let gone = all(&|found| *found == Found::Gone);
+    let silent = (gone | unread).count_ones() as usize;
+    let Some(newest) = newest_opening(found, rules) else {
+        // Those that are silent may have it: what is there is not to be taken for nothing. So may those in whose places others are; if no one
+        // is left who has anything, the volume may be new.
+        let untold = gone | unread | rules.fresh;
+        let is_known = untold.count_ones() as usize <= spares || untold == all(&|_| true);
+        return (silent > spares || silent > 0 && !is_known).then_some(Verdict::UNKNOWN);
+    };
+    let (current, there) = (newest.holders, !gone & all(&|_| true));
     let denies = there & !current & !unread;
-    let Header { run, generation, stream, revision, notes_all, .. } = newest.header;
+    let Header { run, generation, stream, revision, .. } = newest.header;
     let absent = if rules.are_too_many(newest.header.absent) { 0 } else { newest.header.absent };
     let noted = if rules.heeds_notes { absent } else { 0 };
     let seems_unsynced = rules.heeds_notes && denies & !noted & !rules.fresh != 0;
+    let is_told = denies & !noted & rules.listed != 0;
     // Who lacks it, was not noted, and is not another one than was there.
     let unexplained = denies & !absent & !rules.fresh;
     let lack = match unexplained {
         _ if rules.believes_released => denies,
         0 => denies & !absent,
         // Whatever the others may have: it was never synced.
-        _ if seems_unsynced && notes_all => denies | noted | unread | gone,
+        _ if seems_unsynced && is_told && stream.is_journal() => denies | noted | unread | gone,
         _ => denies | noted,
     };
     let is_lacked = lack.count_ones() as usize > spares;
@@ -249,6 +255,7 @@ mod tests {
     use pages::ExtentId;
 
     use super::*;
+    use crate::header::Standing;
 
     const PARITY: Layout = Layout::Parity { chunk_pages: 1 };
     const BLANK: Found = Found::There { frontier: 0, header: None };
@@ -269,7 +276,7 @@ mod tests {
             revision,
             absent,
             stream: Stream::Log,
-            notes_all: true,
+            standing: Standing::Listed,
         };
         Found::There { frontier: 1, header: Some(header) }
     }
@@ -289,6 +296,7 @@ mod tests {
             spares,
             heeds_notes: true,
             fresh: 0,
+            listed: u64::MAX,
             believes_stale: false,
             believes_too_many: false,
             believes_released: false,
@@ -393,18 +401,42 @@ mod tests {
     }
 
     #[test]
-    fn an_extent_of_an_earlier_version_that_one_lacks_beside_one_that_is_gone_may_have_been_synced()
-    {
-        let Found::There { header: Some(header), .. } = found(5, 0, 0) else { unreachable!() };
-        let header = Some(Header { notes_all: false, ..header });
-        let earlier = Found::There { frontier: 1, header };
+    fn a_part_of_a_journal_that_one_lacks_who_is_listed_was_not_synced() {
+        let of = |stream| match found(5, 0, 0) {
+            Found::There { frontier, header: Some(header) } => {
+                Found::There { frontier, header: Some(Header { stream, ..header }) }
+            }
+            other => other,
+        };
         for silent in [Found::Gone, Found::Unread] {
-            assert_eq!(
-                whole(PARITY, &[earlier, silent, BLANK]),
-                Some(0b001),
-                "too little to be read"
-            );
-            assert_eq!(whole(PARITY, &[found(5, 0, 0), silent, BLANK]), None, "it was not synced");
+            for (stream, listed, expected) in [
+                (Stream::Log, 0b100, None),
+                (Stream::Manifest, 0b100, None),
+                // The manifest says whether it is needed.
+                (Stream::Objects, 0b100, Some(0b001)),
+                // An earlier version may have begun to fill the last one.
+                (Stream::Log, 0b011, Some(0b001)),
+            ] {
+                let rules = Rules { listed, ..rules(PARITY, 1) };
+                let verdict = judge(&[of(stream), silent, BLANK], &rules);
+                let whole = verdict.map(|verdict| verdict.whole);
+                assert_eq!(whole, expected, "{stream:?}, {silent:?}, {listed:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_knows_of_an_extent_whose_members_are_silent_or_new() {
+        for (members, fresh, expected) in [
+            ([BLANK, Found::Gone, BLANK], 0, None),
+            ([BLANK, Found::Gone, BLANK], 0b001, Some(0)),
+            ([BLANK, Found::Unread, BLANK], 0b100, Some(0)),
+            ([BLANK, BLANK, BLANK], 0b111, None),
+            // Perhaps nothing was ever written.
+            ([BLANK, Found::Gone, BLANK], 0b101, None),
+        ] {
+            let verdict = judge(&members, &Rules { fresh, ..rules(PARITY, 1) });
+            assert_eq!(verdict.map(|verdict| verdict.whole), expected, "{members:?}, {fresh:b}");
         }
     }
 

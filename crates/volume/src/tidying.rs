@@ -1,4 +1,5 @@
-//! Headers of openings that do not count: power failed while an extent was opened, or released.
+//! Headers of openings that do not count: power failed while an extent was opened, or released. So are those that cannot be read of
+//! extents that hold nothing.
 //!
 //! As long as all members answer, such a header counts for nothing. Once one of them is lost, nothing says any more that it did not
 //! have the extent, and a store would wait for it in vain. So these headers go when the store is open.

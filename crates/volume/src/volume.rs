@@ -61,7 +61,7 @@ pub(crate) struct Inner<M> {
     pub is_anywhere: bool,
     /// Members that had a header which could not be read.
     pub unread: Cell<u64>,
-    /// Members on which nothing was, and which the headers of others do not note yet.
+    /// Members that lack extents without being noted, perhaps: see [`crate::header::Standing`].
     pub unlisted: Cell<u64>,
     /// While members are taken through windows.
     pub windows: RefCell<Option<Rc<Windows>>>,
@@ -212,7 +212,7 @@ impl<M: Medium> Volume<M> {
             extents.lose(member);
             extents.forget_left_over(member);
         }
-        inner.set_unlisted(bit(member));
+        inner.unlist(bit(member));
         inner.tell_of_members();
         inner.start_filling(member);
         Ok(())

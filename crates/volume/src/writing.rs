@@ -290,8 +290,6 @@ impl<M: Medium> Inner<M> {
         if !self.stands(missing) {
             return Err(self.why_too_few());
         }
-        let unlisted = missing | self.to_be_noted();
-        let missing = if self.stands(unlisted) { unlisted } else { missing };
         let (left_over, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -300,24 +298,39 @@ impl<M: Medium> Inner<M> {
             extent.open(generation, stream, missing);
             let has_no_number = self.planted.has(Fault::RunsWithoutNumbers);
             extent.run = if has_no_number { 0 } else { self.run.get() };
+            let unlisted = self.unlisted.get() & !missing;
+            extent.first = if self.stands(missing | unlisted) { 0 } else { unlisted };
             (left_over, extent.life)
         };
         self.tell_of_headers();
-        let takers = !self.extents.borrow().get(id).missing();
-        for taker in self.takers_of(takers) {
+        let (takers, first) = {
+            let extents = self.extents.borrow();
+            (!extents.get(id).missing(), extents.get(id).first)
+        };
+        for taker in self.takers_of(takers & first).chain(self.takers_of(takers & !first)) {
             let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
             let release = is_left_over.then(|| taker.medium.release_by(self.pass(stream), id));
-            match taker.medium.open(id, generation, stream) {
+            let opened = taker.medium.open(id, generation, stream);
+            if opened.is_err() {
+                self.extents.borrow_mut().get_mut(id).first &= !bit(taker.index);
+                self.changed.notify_all();
+            }
+            match opened {
                 Ok(()) => self.begin_header(taker, id, release),
                 Err(MediumError::NoSpace) => return Err(MediumError::NoSpace),
-                Err(why) => self.missed(&taker, id, life, why),
+                Err(why) => {
+                    self.missed(&taker, id, life, why);
+                    self.check_redundancy(id)?;
+                }
             }
         }
-        if self.stands(self.extents.borrow().get(id).missing()) {
-            Ok(())
-        } else {
-            Err(self.why_too_few())
-        }
+        Ok(())
+    }
+
+    /// A member's header of an opening is there, or will not be.
+    fn end_header(&self, id: ExtentId, life: u64, member: usize) {
+        self.extents.borrow_mut().get_mut(id).end_header(life, member);
+        self.tell_of_headers();
     }
 
     /// Writes the header of an extent that was opened, behind a release of what was left over.
@@ -327,14 +340,16 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
         release: Option<impl Future<Output = Done> + 'static>,
     ) {
-        let (life, is_put_off) = {
+        let (life, is_first, is_put_off) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
+            let is_first = extent.first & bit(taker.index) != 0;
             (extent.headers_under_way, extent.on_their_way) =
                 (extent.headers_under_way + 1, extent.on_their_way + 1);
-            let is_put_off = extent.busy > 0 && self.is_anywhere;
+            let waits = extent.busy > 0 || extent.first != 0 && !is_first;
+            let is_put_off = waits && self.is_anywhere;
             extent.put_off += u32::from(is_put_off);
-            (extent.life, is_put_off)
+            (extent.life, is_first, is_put_off)
         };
         // An older header that is still being written would land behind this one.
         let submitted = (!is_put_off).then(|| self.append_header(&taker, id));
@@ -343,21 +358,34 @@ impl<M: Medium> Inner<M> {
             let append = if let Some(append) = submitted {
                 append
             } else {
-                let busy = || inner.extents.borrow().get(id).busy;
-                inner.changed.wait_until(|| busy() == 0).await;
-                let append = inner.append_header(&taker, id);
+                let is_free = || {
+                    let extents = inner.extents.borrow();
+                    let extent = extents.get(id);
+                    extent.busy == 0 && (extent.first == 0 || is_first)
+                };
+                inner.changed.wait_until(is_free).await;
+                let stands = inner.check_redundancy(id).is_ok();
+                let append = stands.then(|| inner.append_header(&taker, id));
                 inner.extents.borrow_mut().get_mut(id).end_put_off(life);
+                let Some(append) = append else {
+                    // Nothing of it will be synced.
+                    return inner.end_header(id, life, taker.index);
+                };
                 append
             };
             let released = match release {
                 Some(release) => release.await,
                 None => Ok(()),
             };
-            if let Err(why) = append.await.and(released) {
+            let mut done = append.await.and(released);
+            if is_first && done.is_ok() {
+                let stream = inner.extents.borrow().get(id).stream;
+                done = taker.medium.sync_by(inner.pass(stream), stream).await;
+            }
+            if let Err(why) = done {
                 inner.missed(&taker, id, life, why);
             }
-            inner.extents.borrow_mut().get_mut(id).end_header(life);
-            inner.tell_of_headers();
+            inner.end_header(id, life, taker.index);
         });
     }
 }

@@ -14,7 +14,7 @@ use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, st
 use crate::journal::groups::{self, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::journal::unreadable::Unreadable;
-use crate::medium::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::{MOST_FIRST_RUN, PageStore};
 
@@ -30,8 +30,8 @@ pub(crate) struct Found {
     /// Whether only a part of the medium that is lost could tell what it holds. It has nothing of a journal that counts, so it is
     /// needed only if the manifest says so.
     pub is_in_doubt: bool,
-    /// The run of the medium in which it was opened for a manifest, if it is in doubt: it has nothing that counts if the manifest in force began later.
-    pub manifest_run: Option<u64>,
+    /// What it was opened for, if that is the log or the manifest, and not enough of it is there.
+    pub(crate) lost: Option<(Stream, Unreadable)>,
 }
 
 /// What the first page of an extent says.
@@ -70,6 +70,8 @@ pub struct Scan {
     pub(crate) manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
+    /// The runs of the medium in which extents of the log were opened, as far as they are known.
+    log_opened_in: BTreeMap<ExtentId, u64>,
     /// Pages of extents of the log that cannot be read.
     unreadable: Vec<Unreadable>,
     /// Pages of the last groups of log and manifest.
@@ -105,16 +107,19 @@ impl<M: Medium> PageStore<M> {
         }
         let its_extents = apart.as_ref().unwrap_or(&extents);
         let manifest = journal.journal_pages(its_extents, PageKind::Manifest).await;
-        let FoundPages { pages: manifest, unreadable, doubted } = manifest.map_err(of_journal)?;
+        let FoundPages { pages: manifest, unreadable } = manifest.map_err(of_journal)?;
         let log = journal.journal_pages(its_extents, PageKind::Log).await;
-        let FoundPages { pages: mut log, unreadable: unreadable_log, .. } =
-            log.map_err(of_journal)?;
+        let FoundPages { pages: mut log, unreadable: unreadable_log } = log.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let newest = newest_epoch(&manifest, takes_torn);
         // Without a manifest in force nobody knows what is not needed.
         let in_force = newest.as_ref().ok().and_then(Option::as_ref).map(|(epoch, _)| *epoch);
-        let is_old = |page: &Unreadable| in_force.is_some_and(|epoch| page.is_before_epoch(epoch));
-        Unreadable::check_all(&unreadable, is_old)?;
+        let is_in_force = |page: &GroupPage| Some(page.id.epoch) == in_force;
+        let begun = journal.opened_first(&manifest, is_in_force);
+        let is_old = |page: &Unreadable| {
+            in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
+        };
+        Unreadable::check_all(&unreadable, is_old).map_err(of_journal)?;
         let Some((epoch, groups)) = newest? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
             let is_first =
@@ -125,7 +130,7 @@ impl<M: Medium> PageStore<M> {
                 return Err(OpenError::NoManifest);
             }
             // What is in doubt a member knows that is away.
-            let is_in_doubt = !doubted.is_empty() || all().any(|found| found.is_in_doubt);
+            let is_in_doubt = all().any(|found| found.is_in_doubt);
             return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
@@ -150,9 +155,10 @@ impl<M: Medium> PageStore<M> {
         let extent_of = |(at, _): &(PageNo, GroupPage)| journal.shape.extent_of(*at);
         let mut in_force = manifest;
         in_force.retain(|(_, page)| page.id.epoch == epoch);
-        let manifest_extents: BTreeSet<ExtentId> = in_force.iter().map(extent_of).collect();
-        let doubted = its_extents.iter().filter_map(|found| found.manifest_run).chain(doubted);
-        journal.check_doubted(doubted.max(), &manifest_extents).map_err(of_journal)?;
+        let manifest_extents = in_force.iter().map(extent_of).collect();
+        let log_extents: BTreeSet<ExtentId> = log.iter().map(extent_of).collect();
+        let opened_in = |id: ExtentId| Some((id, journal.medium.opened_for(id)?.run));
+        let log_opened_in = log_extents.into_iter().filter_map(opened_in).collect();
         let last_groups = [last_group(&log), last_group(&in_force)];
         let log = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
         Ok(Some(Scan {
@@ -164,28 +170,24 @@ impl<M: Medium> PageStore<M> {
             manifest: manifest_edits,
             manifest_extents,
             log,
+            log_opened_in,
             unreadable: unreadable_log,
             last_groups,
             takes_torn,
         }))
     }
 
-    /// An epoch of the manifest begins in extents that are opened then. So those that were opened in a run before it have nothing newer. The `newest`
-    /// of those in doubt is one.
-    ///
-    /// # Errors
-    /// [`MediumError::Gone`]: it is not that old.
-    fn check_doubted(
+    /// The first run of the medium in which an extent was opened that has such pages; `None` if it is not known of one of them.
+    fn opened_first(
         &self,
-        newest: Option<u64>,
-        in_force: &BTreeSet<ExtentId>,
-    ) -> Result<(), OpenError> {
-        let runs = in_force.iter().map(|id| self.medium.opened_for(*id).map(|known| known.run));
-        let begun = runs.min().flatten();
-        match newest {
-            Some(run) if begun.is_none_or(|begun| run >= begun) => Err(MediumError::Gone.into()),
-            _ => Ok(()),
-        }
+        pages: &[(PageNo, GroupPage)],
+        is_such: impl Fn(&GroupPage) -> bool,
+    ) -> Option<u64> {
+        let such = pages.iter().filter(|(_, page)| is_such(page));
+        let run = |(at, _): &(PageNo, GroupPage)| {
+            self.medium.opened_for(self.shape.extent_of(*at)).map(|known| known.run)
+        };
+        such.map(run).min().flatten()
     }
 
     /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
@@ -199,15 +201,17 @@ impl<M: Medium> PageStore<M> {
             let is_empty = frontier == 0 && !is_anywhere;
             let first = if is_empty { Ok(None) } else { self.first_of(id).await };
             let is_gone = matches!(first, Err(OpenError::Medium(MediumError::Gone)));
-            let known = if is_gone { self.medium.opened_for(id) } else { None };
-            let is_other = known.is_some_and(|known| known.stream != Stream::Log);
-            let is_in_doubt = is_gone && (is_other || self.has_journal_apart());
-            let of_manifest = |known: &OpenedFor| known.stream == Stream::Manifest;
-            let manifest_run = known.filter(of_manifest).map(|known| known.run);
-            let first = if is_in_doubt { None } else { first? };
+            let is_damaged = matches!(first, Err(OpenError::Damaged(_, PageFault::Unreadable)));
+            let known = if is_gone || is_damaged { self.medium.opened_for(id) } else { None };
+            let lost = known.filter(|known| known.stream.is_journal()).map(|known| {
+                let unreadable = Unreadable::extent(self.shape.page(id, 0), known.run, is_gone);
+                (known.stream, unreadable)
+            });
+            let is_in_doubt = is_gone && (known.is_some() || self.has_journal_apart());
+            let first = if is_in_doubt || lost.is_some() { None } else { first? };
             let is_filled = is_anywhere && (is_in_doubt || first.is_some());
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
-            extents.push(Found { frontier, end, first, is_in_doubt, manifest_run });
+            extents.push(Found { frontier, end, first, is_in_doubt, lost });
         }
         Ok(extents)
     }
@@ -355,18 +359,24 @@ impl<M: Medium> PageStore<M> {
         kind: PageKind,
     ) -> Result<FoundPages, OpenError> {
         let mut all = FoundPages::default();
+        let stream = if kind == PageKind::Manifest { Stream::Manifest } else { Stream::Log };
         for (id, found) in (0..).map(ExtentId).zip(extents) {
+            all.unreadable.extend(found.lost.filter(|(of, _)| *of == stream).map(|(_, lost)| lost));
             let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
-            let (mut pages, unreadable) = match self.groups_in(id, found.end, first).await {
-                Err(OpenError::Medium(MediumError::Gone)) if kind == PageKind::Manifest => {
-                    let known = self.medium.opened_for(id).ok_or(MediumError::Gone)?;
-                    all.doubted.push(known.run);
-                    continue;
+            let opened_in = self.medium.opened_for(id).map(|known| known.run);
+            let begin = self.shape.page(id, 0);
+            match self.groups_in(id, found.end, first).await {
+                Err(OpenError::Medium(MediumError::Gone)) if opened_in.is_some() => {
+                    let lost = opened_in.map(|run| Unreadable::extent(begin, run, true));
+                    all.unreadable.extend(lost);
                 }
-                pages => pages?,
-            };
-            all.unreadable.extend(Unreadable::among(self.shape.page(id, 0), &pages, &unreadable));
-            all.pages.append(&mut pages);
+                groups => {
+                    let (mut pages, unreadable) = groups?;
+                    let lost = Unreadable::among(begin, &pages, &unreadable, opened_in);
+                    all.unreadable.extend(lost);
+                    all.pages.append(&mut pages);
+                }
+            }
         }
         Ok(all)
     }
@@ -416,8 +426,6 @@ impl<M: Medium> PageStore<M> {
 struct FoundPages {
     pages: Vec<(PageNo, GroupPage)>,
     unreadable: Vec<Unreadable>,
-    /// The runs of the medium in which extents were opened of which not enough is there.
-    doubted: Vec<u64>,
 }
 
 /// What `decode` makes of a page that was read; `None` if it cannot be read, or is not whole.
@@ -488,9 +496,12 @@ impl Scan {
     /// The log from group `from` on.
     ///
     /// # Errors
-    /// [`OpenError::DamagedJournal`]; [`OpenError::Damaged`] if a page cannot be read that may be of it.
+    /// [`OpenError::DamagedJournal`]; [`OpenError::Damaged`] or [`MediumError::Gone`] if a page cannot be read that may be of it.
     pub fn log_from(&self, from: u64) -> Result<FoundLog, OpenError> {
-        Unreadable::check_all(&self.unreadable, |page| page.is_before_group(from))?;
+        let with_from = self.log.iter().filter(|(_, page)| page.id.number == from);
+        let begun = with_from.map(|(id, _)| self.log_opened_in.get(id).copied()).min().flatten();
+        let is_old = |page: &Unreadable| page.is_before_group(from) || page.is_before_run(begun);
+        Unreadable::check_all(&self.unreadable, is_old)?;
         let pages = self.log.iter().map(|(_, page)| page.clone());
         let Groups { whole, has_gap } = groups::assemble(pages, from, self.takes_torn);
         if has_gap {

@@ -12,14 +12,18 @@
 use crate::error::OpenError;
 use crate::format::page::PageFault;
 use crate::journal::groups::{GroupId, GroupPage};
-use crate::medium::PageNo;
+use crate::medium::{MediumError, PageNo};
 
-/// A page that cannot be read, of an extent of log or manifest, and not its first.
+/// A page that cannot be read, of an extent of log or manifest; if it is the first one, nor can what is behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unreadable {
     pub page: PageNo,
     /// The group that it is of is this one, or one before it; nobody knows without.
     latest: Option<GroupId>,
+    /// The run of the medium in which its extent was opened, if that is known.
+    opened_in: Option<u64>,
+    /// Whether a part of the medium is gone that has it.
+    is_gone: bool,
 }
 
 impl Unreadable {
@@ -28,24 +32,39 @@ impl Unreadable {
         first: PageNo,
         found: &[(PageNo, GroupPage)],
         pages: &[PageNo],
+        opened_in: Option<u64>,
     ) -> Vec<Self> {
         let has_first = found.first().is_some_and(|(page, _)| *page == first);
         let is_sound = has_first && are_of_one_writer(found);
         let behind = |page: PageNo| found.iter().find(|(at, _)| *at > page).map(|(_, own)| own.id);
         let with_latest = |&page: &PageNo| {
             let latest = if is_sound { behind(page) } else { None };
-            Self { page, latest }
+            Self { page, latest, opened_in, is_gone: false }
         };
         pages.iter().map(with_latest).collect()
+    }
+
+    /// An extent that begins with page `first`, and of which not enough is there.
+    pub(crate) fn extent(first: PageNo, opened_in: u64, is_gone: bool) -> Self {
+        Self { page: first, latest: None, opened_in: Some(opened_in), is_gone }
     }
 
     /// Checks that all of these pages are old enough not to be needed.
     ///
     /// # Errors
-    /// [`OpenError::Damaged`], with the first that is not.
+    /// [`OpenError::Damaged`], with the first that is not, or [`MediumError::Gone`].
     pub(crate) fn check_all(all: &[Self], is_old: impl Fn(&Self) -> bool) -> Result<(), OpenError> {
-        let lost = all.iter().find(|page| !is_old(page));
-        lost.map_or(Ok(()), |lost| Err(OpenError::Damaged(lost.page, PageFault::Unreadable)))
+        match all.iter().find(|page| !is_old(page)) {
+            Some(lost) if lost.is_gone => Err(MediumError::Gone.into()),
+            Some(lost) => Err(OpenError::Damaged(lost.page, PageFault::Unreadable)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether its extent was opened before this run of the medium, in which what is needed begins. A run writes log and manifest only to
+    /// extents that it has opened itself.
+    pub(crate) fn is_before_run(&self, run: Option<u64>) -> bool {
+        self.opened_in.zip(run).is_some_and(|(opened_in, run)| opened_in < run)
     }
 
     /// Whether it is of a group of the log before this one.
@@ -90,7 +109,7 @@ mod tests {
     }
 
     fn one(found: &[(PageNo, GroupPage)], lost: u32) -> Unreadable {
-        Unreadable::among(PageNo(0), found, &[PageNo(lost)])[0]
+        Unreadable::among(PageNo(0), found, &[PageNo(lost)], Some(7))[0]
     }
 
     /// Whether the page at `lost` is of a group before `from`, by what is left.
@@ -120,6 +139,19 @@ mod tests {
         let other_run = written(2, &[(1, 10), (2, 10), (3, 10)]).split_off(2);
         let both = written(3, &[(5, 10), (6, 10)]).into_iter().chain(other_run).collect();
         assert!(!is_before(both, 1, 6), "it is of group 6");
+    }
+
+    #[test]
+    fn what_was_opened_before_the_run_that_is_needed_is_old() {
+        let page = one(&written(3, &[(5, 10)]), 0);
+        let extent = Unreadable::extent(PageNo(0), 7, true);
+        for unreadable in [page, extent] {
+            assert!(unreadable.is_before_run(Some(8)));
+            assert!(!unreadable.is_before_run(Some(7)) && !unreadable.is_before_run(None));
+        }
+        let error = |unreadable| Unreadable::check_all(&[unreadable], |_| false).unwrap_err();
+        assert_eq!(error(extent), OpenError::Medium(MediumError::Gone));
+        assert_eq!(error(page), OpenError::Damaged(PageNo(0), PageFault::Unreadable));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) struct History {
     has_lost_pages: bool,
     /// All members have all: any one of them may be lost.
     is_whole: bool,
+    /// How often all was mended: what was to fail from a later moment on does not.
+    mended: Rc<Cell<u32>>,
     pub story: Vec<String>,
     pub tally: Tally,
 }
@@ -43,6 +45,7 @@ impl History {
             is_new: true,
             has_lost_pages: false,
             is_whole: true,
+            mended: Rc::default(),
             story: Vec::new(),
             tally: Tally::default(),
         }
@@ -165,8 +168,12 @@ impl History {
                 (disks.collect::<Vec<_>>(), Rc::clone(has_failed), handle.clone());
             let ends = self.rng.chance(0.5).then(|| at + self.rng.below(30_000_000));
             let begun = handle.now();
+            let (mended, before) = (Rc::clone(&self.mended), self.mended.get());
             drop(handle.clone().spawn("failing", async move {
                 handle.sleep_until(begun + Nanos(at)).await;
+                if mended.get() != before {
+                    return;
+                }
                 has_failed.set(true);
                 for disk in &disks {
                     disk.borrow_mut().fails.push(fails);
@@ -212,13 +219,16 @@ impl History {
         }
         let (failed, behind) = (volume.failed_members(), volume.members_behind());
         self.has_lost_pages |= self.lost_any(volume);
-        self.is_whole = failed.is_empty() && behind.is_empty() && !self.has_lost_pages;
+        // What rotted is known to be whole only when it has been read again.
+        let is_read = volume.unread_members().is_empty();
+        self.is_whole = failed.is_empty() && behind.is_empty() && is_read && !self.has_lost_pages;
         self.story.push(format!("quiet: {failed:?} failed, {behind:?} behind"));
         Ok(true)
     }
 
     /// Nothing fails any more, but members that are away stay away.
     fn mend(&self) {
+        self.mended.set(self.mended.get() + 1);
         for disk in &self.world.disks {
             disk.borrow_mut().fails.clear();
         }
