@@ -19,10 +19,10 @@
 //! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
 //! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
 //! member that has nothing at all may have taken the place of one that was lost: it says nothing, and no more does one
-//! that is noted. (What a new one lacks is noted before it is filled, and before it gets a header of any extent.) With more new ones than may be missing an
+//! that is noted, or says itself that it is not listed. (A new one is listed when all that it lacks is noted.) With more new ones than may be missing an
 //! extent is unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost. If
-//! more are silent or noted besides, so that it could not be read, it holds nothing: power failed while it was opened or released. Headers
-//! of earlier versions do not say that much, because these began to fill members without a note.
+//! more are silent or noted besides, so that a part of a journal could not be read, it holds nothing: power failed while it was opened or
+//! released. Other extents are left to the manifest, which says whether they are needed.
 //!
 //! A header that notes more members than the layout stands was written by an earlier version, by a sync that
 //! could not succeed. It says nothing of who has what.

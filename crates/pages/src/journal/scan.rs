@@ -209,7 +209,8 @@ impl<M: Medium> PageStore<M> {
             });
             let is_in_doubt = is_gone && (known.is_some() || self.has_journal_apart());
             let first = if is_in_doubt || lost.is_some() { None } else { first? };
-            let is_filled = is_anywhere && (is_in_doubt || first.is_some());
+            let is_known = is_in_doubt || lost.is_some() || first.is_some();
+            let is_filled = is_anywhere && is_known;
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
             extents.push(Found { frontier, end, first, is_in_doubt, lost });
         }
