@@ -248,15 +248,14 @@ impl Root {
             making,
             no_windows,
         };
-        if root.volume.is_none() && !is_read_only {
+        if !is_read_only {
             root.wait_for_room(handle);
         }
         root.start_windows(options).await;
         root
     }
 
-    /// From now on what does not fit on the disk is written once there is room, and callers are told meanwhile. Of several directories one that is full
-    /// is lost, and mostly ends all writes.
+    /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile.
     fn wait_for_room(&self, handle: &Handle) {
         self.device.wait_for_room(true);
         let (device, engine) = (self.device.clone(), self.engine.clone());
