@@ -35,7 +35,7 @@ pub(crate) fn three() -> Option<(Vec<FaultFs>, Vec<PathBuf>)> {
     Some((drives, directories))
 }
 
-fn mend(drives: &[FaultFs]) {
+pub(crate) fn mend(drives: &[FaultFs]) {
     for drive in drives {
         drive.set_faults(Faults::default());
     }

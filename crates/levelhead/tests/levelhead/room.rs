@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use faultfs::{FaultFs, Faults};
 use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
 
-use crate::failing::three;
+use crate::failing::{mend, three};
 use crate::failures::until;
 use crate::scratch::small;
 
@@ -65,10 +65,6 @@ fn filled(
     assert!(matches!(error, Error::Full(_)), "{full:?}: {error:?}");
     assert!(error.to_string().contains("make room there"), "{error}");
     (store, map)
-}
-
-fn mend(drives: &[FaultFs]) {
-    drives.iter().for_each(|drive| drive.set_faults(Faults::default()));
 }
 
 #[test]
