@@ -74,6 +74,8 @@ pub struct FileOptions {
     /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
     /// none is there.
     pub bears_missing: bool,
+    /// A file on a file system that takes no writes is opened as a set that takes none.
+    pub bears_read_only: bool,
 }
 
 /// Why a device cannot be made or opened.
@@ -119,6 +121,11 @@ impl FileError {
             Some(Errno::BUSY) => Self::InUse(path),
             _ => Self::System { path, doing, error },
         }
+    }
+
+    /// Whether the file system takes no writes.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 
     pub(crate) fn of_trouble(path: &Path, troubles: &[Trouble]) -> Self {
@@ -269,7 +276,13 @@ pub(crate) async fn open(
 ) -> Result<Vec<Rc<Set>>, FileError> {
     let mut sets = Vec::with_capacity(paths.len());
     for (id, path) in set_ids(paths) {
-        let set = match open_file(handle, path, options).await {
+        let mut read_only = options.read_only;
+        let mut opened = open_file(handle, path, options).await;
+        if options.bears_read_only && opened.as_ref().is_err_and(FileError::is_read_only) {
+            read_only = true;
+            opened = open_file(handle, path, FileOptions { read_only, ..options }).await;
+        }
+        let set = match opened {
             Ok(opened) => (Some(opened.file), opened.blocks, opened.is_direct, opened.alignment),
             Err(FileError::Missing(_)) if options.bears_missing => (None, u64::MAX, false, 1),
             Err(error) => return Err(error),
@@ -286,7 +299,7 @@ pub(crate) async fn open(
             discards: Cell::new(options.discards),
             rooms: None,
             data: None,
-            is_read_only: Cell::new(options.read_only),
+            is_read_only: Cell::new(read_only),
             plm: RefCell::default(),
             handle: handle.clone(),
             troubles: Rc::clone(troubles),

@@ -297,7 +297,7 @@ impl Walk<'_> {
 ///
 /// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Where a part of the index cannot be read,
 /// the pairs that it may have led to are taken from all pages that hold values ([`Report::rescued`]). Of one that does not open, because its manifest,
-/// its log or a `LEVELHEAD` is damaged, or its disk is full or takes no writes, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
+/// its log or a `LEVELHEAD` is damaged, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
 /// says so, and what nobody can know then. Nothing is written to it. What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
 /// store until the report was read.
 ///
@@ -312,12 +312,10 @@ pub fn repair(
     mut progress: impl FnMut(u64),
 ) -> Result<Report, Error> {
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-    // A directory that is away is not to lack anything for it.
-    let read_only = !directory::lost(&paths).is_empty();
     // `capacity_bytes` is that of the new one.
-    let old = Options { create_if_missing: false, read_only, capacity_bytes: 0, ..options.clone() };
+    let old = Options { create_if_missing: false, capacity_bytes: 0, ..options.clone() };
     directory::check_holds_none(into.as_ref())?;
-    match Store::open_over(&paths, &old) {
+    match Store::open_to_read(&paths, &old) {
         Ok(store) => {
             let copy = Copy::begin(into.as_ref(), options)?;
             let mut report = store.walk(&mut progress, &mut |key, value| copy.put(key, value))?;

@@ -291,6 +291,15 @@ pub(crate) fn lost(directories: &[PathBuf]) -> Vec<PathBuf> {
     directories.iter().filter(is_lost).cloned().collect()
 }
 
+/// Directories of a store whose pages are on a file system that takes no writes, and can be read.
+pub(crate) fn read_only(directories: &[PathBuf]) -> Vec<PathBuf> {
+    let is_read_only = |directory: &&PathBuf| {
+        let opened = fs::OpenOptions::new().write(true).open(data_file(directory));
+        opened.is_err_and(|error| error.kind() == ErrorKind::ReadOnlyFilesystem)
+    };
+    directories.iter().filter(is_read_only).cloned().collect()
+}
+
 impl Store {
     /// Whether there is a store in these directories, or what was left of one.
     ///
@@ -302,11 +311,11 @@ impl Store {
         Ok(read_all(&paths)?.is_some())
     }
 
-    /// Which of a store's directories are lost as things stand: they have not the files of one. Who only reads may open it with
-    /// [`Options::read_only`](crate::Options::read_only) then, so that it is no further behind when they are back.
+    /// Which of a store's directories are lost as things stand: they have not the files of one, or are on a file system that takes no writes. Who
+    /// only reads may open it with [`Options::read_only`](crate::Options::read_only) then, so that it is no further behind when they are back.
     pub fn lost_in(directories: &[impl AsRef<Path>]) -> Vec<PathBuf> {
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-        lost(&paths)
+        [lost(&paths), read_only(&paths)].concat()
     }
 }
 

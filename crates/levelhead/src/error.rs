@@ -57,9 +57,10 @@ impl Error {
     pub(crate) fn of_opening(error: &OpenError, place: &Place, troubles: &[Trouble]) -> Self {
         let words = || troubles.last().map_or_else(|| error.to_string(), Trouble::to_string);
         match error {
-            OpenError::Medium(MediumError::NoSpace) => {
-                Self::Full(format!("{}; make room there, and open the store again", words()))
-            }
+            OpenError::Medium(MediumError::NoSpace) => Self::Full(format!(
+                "{}; make room there, and open the store again; to be read only it opens as it is",
+                words()
+            )),
             OpenError::Medium(MediumError::ReadOnly | MediumError::Io(_)) => {
                 Self::ReadOnly(words())
             }

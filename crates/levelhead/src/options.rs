@@ -90,7 +90,7 @@ pub struct Options {
     /// Whether a store is made where none is.
     pub create_if_missing: bool,
     /// Whether nothing is written to the store's files. What opening it has to write is kept in memory, as much as a memtable or two, and puts are
-    /// refused. A directory that is lost stays as far behind as it was; a store on a disk that takes no writes can be read.
+    /// refused. A directory that is lost stays as far behind as it was; a store on a disk that takes no writes, or is full, can be read.
     pub read_only: bool,
     /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.

@@ -173,13 +173,25 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        let lost = directory::lost(&directories);
+        let mut lost = directory::lost(&directories);
         if !options.degraded {
             directory::check_names(&directories)?;
         }
         directory::check_files(&directories)?;
         let grown = growth::wanted(&directories, &options, &identity)?;
-        let device = open_files(&handle, &files, options.read_only, grown.unwrap_or(0)).await?;
+        let read_only =
+            if options.read_only { Vec::new() } else { directory::read_only(&directories) };
+        // It goes on without one, which has what it was given before; two would have to be told apart from one that is away.
+        let bears_read_only =
+            directories.len() > 1 && lost.is_empty() && grown.is_none() && read_only.len() == 1;
+        let file_options = FileOptions {
+            read_only: options.read_only,
+            least_bytes: grown.unwrap_or(0),
+            bears_read_only,
+            ..file_options()
+        };
+        let device = open_files(&handle, &files, file_options).await?;
+        lost.extend(read_only);
         // Who had the files until now may have made them larger.
         let known = directory::read_all(&directories)?.unwrap_or(identity);
         let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
@@ -248,15 +260,14 @@ impl Root {
             making,
             no_windows,
         };
-        if root.volume.is_none() && !is_read_only {
+        if !is_read_only {
             root.wait_for_room(handle);
         }
         root.start_windows(options).await;
         root
     }
 
-    /// From now on what does not fit on the disk is written once there is room, and callers are told meanwhile. Of several directories one that is full
-    /// is lost, and mostly ends all writes.
+    /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile.
     fn wait_for_room(&self, handle: &Handle) {
         self.device.wait_for_room(true);
         let (device, engine) = (self.device.clone(), self.engine.clone());
@@ -321,7 +332,7 @@ fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
     ))
 }
 
-fn file_options() -> FileOptions {
+pub(crate) fn file_options() -> FileOptions {
     FileOptions {
         discards: Discards::Ignore,
         room: RoomOf::Written,
@@ -346,15 +357,13 @@ async fn begin_making(handle: &Handle, directories: &[PathBuf]) -> Result<Making
     }
 }
 
-/// Opens the files of a store, to be read only or not, of `least_bytes` each. A process that has just been killed may have them a little
+/// Opens the files of a store. A process that has just been killed may have them a little
 /// longer, until the kernel is done with its I/O.
 pub(crate) async fn open_files(
     handle: &Handle,
     files: &[PathBuf],
-    read_only: bool,
-    least_bytes: u64,
+    options: FileOptions,
 ) -> Result<FileDevice, Error> {
-    let options = FileOptions { read_only, least_bytes, ..file_options() };
     let begun = handle.now();
     loop {
         match FileDevice::open(handle, files, options).await {

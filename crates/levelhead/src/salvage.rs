@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use block::BlockDevice;
 use engine::{Engine, IndexState, Salvage};
+use files::FileOptions;
 use pages::{PageFault, PageNo};
 use runtime::{Handle, Shared};
 use volume::Volume;
@@ -21,7 +22,7 @@ use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
 use crate::options::{Options, check};
 use crate::reading::Pair;
-use crate::root::open_files;
+use crate::root::{file_options, open_files};
 use crate::salvage::read_only::ReadOnly;
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::store::{drive, real_options};
@@ -172,7 +173,8 @@ async fn begin(
     identity: Identity,
 ) -> Result<(Taken, Place), Error> {
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-    let device = Device::new(&handle, open_files(&handle, &files, true, 0).await?, None)?;
+    let file_options = FileOptions { read_only: true, ..file_options() };
+    let device = Device::new(&handle, open_files(&handle, &files, file_options).await?, None)?;
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
     let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;

@@ -75,6 +75,23 @@ impl Store {
         Self::with_root(directories, options, |handle, options| Root::open(handle, paths, options))
     }
 
+    /// The same for who only reads it: with [`Options::read_only`] where a directory is lost ([`Self::lost_in`]), which is left no further behind, or
+    /// where it cannot be opened otherwise because a disk is full or takes no writes.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_read(
+        directories: &[impl AsRef<Path>],
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let open =
+            |read_only| Self::open_over(directories, &Options { read_only, ..options.clone() });
+        match open(options.read_only || !Self::lost_in(directories).is_empty()) {
+            Err(Error::Full(_) | Error::ReadOnly(_)) => open(true),
+            opened => opened,
+        }
+    }
+
     /// A new store, which does not say that it is whole until `directory::finish` has it say so.
     pub(crate) fn unfinished(directory: &Path, options: &Options) -> Result<Self, Error> {
         let paths = vec![directory.to_owned()];
@@ -366,7 +383,7 @@ impl Store {
         compacted.map_err(|error| self.error(&error))
     }
 
-    /// Of a store over several directories, those that were lost when it was opened, one at most: it goes on without, and bears no other loss.
+    /// Of a store over several directories, those that were lost or took no writes when it was opened, one at most: it goes on without, and bears no other loss.
     pub fn lost(&self) -> Vec<PathBuf> {
         self.call(|root| {
             let lost = root.lost.clone();

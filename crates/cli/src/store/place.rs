@@ -128,7 +128,9 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
         Does::Write => "the store goes on without it, and bears no other loss",
     };
     for directory in store.lost() {
-        output::say(&format!("{} is lost: {so}", directory.display()));
+        let is_there = directory.join("data").exists();
+        let how = if is_there { "takes no writes" } else { "is lost" };
+        output::say(&format!("{} {how}: {so}", directory.display()));
     }
     let fills = match does {
         Does::Read => "",
@@ -196,9 +198,11 @@ impl Place {
     /// The store, which has to be there.
     pub(crate) fn open(&self, does: Does) -> anyhow::Result<Store> {
         check_directories(&self.store)?;
-        // Who reads leaves a directory that is away, and may come back, no further behind than it is.
-        let read_only = does == Does::Read && !Store::lost_in(&self.store).is_empty();
-        match Store::open_over(&self.store, &Options { read_only, ..self.options() }) {
+        let opened = match does {
+            Does::Read => Store::open_to_read(&self.store, &self.options()),
+            Does::Write => Store::open_over(&self.store, &self.options()),
+        };
+        match opened {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
                 let has = |name: &str| self.store.iter().any(|place| place.join(name).exists());
                 if has("LEVELHEAD") {
@@ -246,8 +250,7 @@ fn in_words(error: Error) -> anyhow::Error {
         }
         // What the library advises, to close the store and open it again, is done already.
         Error::ReadOnly(what) => anyhow!(
-            "{what}: a store has to be writable to be opened; where its disk cannot be, `levelhead repair --out` copies what is in it to a \
-             new store elsewhere"
+            "{what}: commands that only read open it all the same, and `levelhead backup` and `levelhead repair --out` copy what is in it elsewhere"
         ),
         error => error.into(),
     }

@@ -29,13 +29,13 @@ fn key(n: u64) -> Vec<u8> {
 }
 
 /// Three file systems, and a directory on each; nothing where there is no FUSE.
-fn three() -> Option<(Vec<FaultFs>, Vec<PathBuf>)> {
+pub(crate) fn three() -> Option<(Vec<FaultFs>, Vec<PathBuf>)> {
     let drives: Vec<FaultFs> = (0..3).map(faulty).collect::<Option<_>>()?;
     let directories = drives.iter().map(|drive| drive.path().join("d")).collect();
     Some((drives, directories))
 }
 
-fn mend(drives: &[FaultFs]) {
+pub(crate) fn mend(drives: &[FaultFs]) {
     for drive in drives {
         drive.set_faults(Faults::default());
     }

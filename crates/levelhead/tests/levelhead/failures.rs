@@ -163,7 +163,7 @@ fn requests_may_fail_at_any_time() {
 
 /// As long as a machine may take for what takes a moment.
 #[expect(clippy::disallowed_methods, reason = "the store tries again by itself, in real time")]
-fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..3_000 {
         if let Some(found) = look() {
             return found;

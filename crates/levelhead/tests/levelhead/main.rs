@@ -20,6 +20,7 @@ mod memory;
 mod model;
 mod power;
 mod ranges;
+mod room;
 mod salvage;
 mod scratch;
 mod settled;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use faultfs::{Fails, FaultFs, Faults, Kind};
-use levelhead::{Durability, Error, Options, Report, Store, repair};
+use levelhead::{DirectoryState, Durability, Error, Options, Store, repair};
 use runtime::Rng;
 
+use crate::failures::until;
 use crate::scratch::{Scratch, faulty, seeds, small, wanted};
 
 /// Numbers of the system's errors.
@@ -196,12 +197,19 @@ fn a_store_is_not_made_where_one_of_three_is_full_or_takes_no_writes() {
     }
 }
 
-/// Of a store that does not open because it cannot be written to all was saved.
-fn check_saved(saved: Result<Report, Error>, map: &Map) {
-    let report = saved.unwrap_or_else(|error| panic!("{error}"));
+/// A store that opens only to be read, because it cannot be written to, is read as it is, and saved.
+fn check_is_read(directories: &[PathBuf], saved: &Path, map: &Map) {
+    let store = Store::open_to_read(directories, &options());
+    let store = store.unwrap_or_else(|error| panic!("{error}"));
+    check(&store, map, "to be read").unwrap_or_else(|error| panic!("{error}"));
+    store.put(b"key", b"value").expect_err("it takes none");
+    let report = store.verify(|_| ()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(report.pairs == map.len() as u64 && report.findings.is_empty(), "{report:?}");
+    drop(store);
+    let report = repair(directories, saved, &small(), |_| ());
+    let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.pairs, map.len() as u64);
-    let doubts = report.salvaged.expect("it did not open").doubts;
-    assert!(doubts.is_empty(), "{doubts:?}");
+    assert!(report.salvaged.is_none() && report.findings.is_empty(), "{report:?}");
 }
 
 /// What is left of a store whose disk is full can be saved to another one.
@@ -217,7 +225,12 @@ fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     let words = error.to_string();
     assert!(matches!(error, Error::Full(_)), "{error:?}");
     assert!(words.contains(&fs.path().display().to_string()), "{words}");
-    check_saved(repair(&[fs.path()], scratch.path().join("saved"), &small(), |_| ()), &map);
+    check_is_read(&[fs.path().to_owned()], &scratch.path().join("saved"), &map);
+    // There may be another reason that only shows when it is written to.
+    let fails = |kind| Fails { kind, after: 0, times: u64::MAX, errno: EROFS };
+    let fails = [Kind::Write, Kind::Sync].map(fails).to_vec();
+    fs.set_faults(Faults { fails, ..Faults::default() });
+    check_is_read(&[fs.path().to_owned()], &scratch.path().join("saved too"), &map);
 }
 
 /// A copy to a disk without room for it, and a put there, say which file it was.
@@ -242,7 +255,8 @@ struct ReadOnly(PathBuf);
 impl ReadOnly {
     /// Nothing, said aloud, where that takes more rights.
     fn new(scratch: &Scratch, of: &Path) -> Option<Self> {
-        let path = scratch.path().join("read-only");
+        let name = of.file_name().expect("it has a name").to_string_lossy();
+        let path = scratch.path().join(format!("read-only {name}"));
         fs::create_dir(&path).expect("there is room");
         let run = |words: &[&str]| {
             let mounted = Command::new("mount").args(words).arg(&path).status();
@@ -265,45 +279,79 @@ impl Drop for ReadOnly {
     }
 }
 
-#[test]
-fn a_directory_on_a_read_only_file_system_is_told_and_may_be_left_out() {
-    let scratch = Scratch::new();
+/// The three directories of a store with some pairs.
+fn with_pairs(scratch: &Scratch, map: &mut Map) -> Vec<PathBuf> {
     let directories = scratch.directories(3);
-    let mut map = Map::new();
     let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
-    assert!(put_some(&store, &mut map, 0, 2_000).is_none());
-    drop(store);
+    assert!(put_some(&store, map, 0, 2_000).is_none());
+    directories
+}
+
+fn states(store: &Store) -> Vec<DirectoryState> {
+    store.directories().into_iter().map(|(_, state)| state).collect()
+}
+
+#[test]
+fn a_store_goes_on_without_a_directory_on_a_read_only_file_system() {
+    use DirectoryState::{Behind, Lost, Whole};
+    let (scratch, mut map) = (Scratch::new(), Map::new());
+    let directories = with_pairs(&scratch, &mut map);
     let Some(mounted) = ReadOnly::new(&scratch, &directories[1]) else { return };
     let with_it = vec![directories[0].clone(), mounted.0.clone(), directories[2].clone()];
-    let error = open(&with_it).map(drop).expect_err("it takes no writes");
-    let words = error.to_string();
-    assert!(words.contains("Read-only") && words.contains("read-only/data"), "{words}");
-    assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
-    check_saved(repair(&with_it, scratch.path().join("saved"), &small(), |_| ()), &map);
+    assert_eq!(Store::lost_in(&with_it), with_it[1..2]);
+    check_is_read(&with_it, &scratch.path().join("saved"), &map);
     let alone = Store::open(&mounted.0, &small()).map(drop).expect_err("it is one of three");
     assert!(alone.to_string().contains("over 3 directories"), "{alone}");
-    let store = open(&without(&with_it, 1)).unwrap_or_else(|error| panic!("{error}"));
-    check(&store, &map, "without it").unwrap_or_else(|error| panic!("{error}"));
-    assert!(put_some(&store, &mut map, 5_000, 500).is_none());
-    drop(store);
+    for from in [5_000, 6_000] {
+        let store = open(&with_it).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            (store.lost(), states(&store)),
+            (vec![mounted.0.clone()], vec![Whole, Lost, Whole])
+        );
+        assert!(put_some(&store, &mut map, from, 1_500).is_none());
+        check(&store, &map, "without it").unwrap_or_else(|error| panic!("{error}"));
+    }
+    // It lacks that, and says so of itself nowhere: the others know.
+    let error = open(&without(&with_it, 0)).map(drop).expect_err("two are missing");
+    assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
     let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(states(&store), [Whole, Behind, Whole]);
     check(&store, &map, "with leave to write").unwrap_or_else(|error| panic!("{error}"));
+    until(|| (states(&store) == [Whole; 3]).then_some(()));
+    check(&store, &map, "filled").unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn two_directories_on_read_only_file_systems_are_told_and_can_be_read() {
+    let (scratch, mut map) = (Scratch::new(), Map::new());
+    let directories = with_pairs(&scratch, &mut map);
+    let mounted = [1, 2].map(|member: usize| ReadOnly::new(&scratch, &directories[member]));
+    let [Some(one), Some(two)] = mounted else { return };
+    let with_them = vec![directories[0].clone(), one.0.clone(), two.0.clone()];
+    let before = fs::read(directories[0].join("data")).expect("it is there");
+    let error = open(&with_them).map(drop).expect_err("too few take writes");
+    let words = error.to_string();
+    assert!(words.contains("Read-only") && words.contains("read-only d1/data"), "{words}");
+    assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
+    check_is_read(&with_them, &scratch.path().join("saved"), &map);
+    let after = fs::read(directories[0].join("data")).expect("it is there");
+    assert!(before == after, "nothing was changed");
 }
 
 #[test]
 fn directories_say_how_they_are() {
     let scratch = Scratch::new();
     let directories = scratch.directories(3);
-    let states = |store: &Store| {
+    let named = |store: &Store| {
         let all = store.directories().into_iter();
         all.map(|(path, state)| (path, state.name())).collect::<Vec<_>>()
     };
     let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
     let all = |of: [&'static str; 3]| directories.iter().cloned().zip(of).collect::<Vec<_>>();
-    assert_eq!(states(&store), all(["whole"; 3]));
+    assert_eq!(named(&store), all(["whole"; 3]));
     drop(store);
     fs::remove_dir_all(&directories[1]).expect("it is ours");
     let read_only = Options { read_only: true, ..options() };
     let store = Store::open_over(&directories, &read_only).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(states(&store), all(["whole", "lost", "whole"]));
+    assert_eq!(named(&store), all(["whole", "lost", "whole"]));
 }

@@ -1,0 +1,138 @@
+//! Three directories of which one disk is full for a while, or all of them: writes are refused meanwhile and go on by themselves, no directory is
+//! given up, and nothing that was acknowledged is lost.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use faultfs::{FaultFs, Faults};
+use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
+
+use crate::failing::{mend, three};
+use crate::failures::until;
+use crate::scratch::small;
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Bytes of a disk that is full soon.
+const ROOM: u64 = 8 << 20;
+
+fn open(directories: &[PathBuf], windows: Windows) -> Store {
+    // Where one is left out it has another path than it had.
+    let options = Options { durability: Durability::Group, degraded: true, windows, ..small() };
+    Store::open_over(directories, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Puts until one is refused or all are there, and notes what was acknowledged as durable.
+fn put_some(store: &Store, map: &mut Map, numbers: std::ops::Range<u64>) -> Option<Error> {
+    let mut waiting = Map::new();
+    for n in numbers {
+        let (key, value) = (format!("key {n:06}").into_bytes(), vec![n as u8; 900]);
+        let durability = if n % 8 == 7 { Durability::Group } else { Durability::None };
+        if let Err(error) = store.put_with(&key, &value, durability) {
+            return Some(error);
+        }
+        waiting.insert(key, value);
+        if durability == Durability::Group {
+            map.append(&mut waiting);
+        }
+    }
+    None
+}
+
+/// All that was acknowledged is there.
+fn check(store: &Store, map: &Map, when: &str) {
+    for (key, value) in map {
+        let found = store.get(key).unwrap_or_else(|error| panic!("{when}: {error}"));
+        assert_eq!(found.as_ref(), Some(value), "{when}, {}", key.escape_ascii());
+    }
+}
+
+fn are_whole(store: &Store) -> bool {
+    store.directories().iter().all(|(_, state)| *state == DirectoryState::Whole)
+}
+
+/// A store of three directories on disks of their own that is refused a put, because some of the disks are full. What of it was acknowledged.
+fn filled(
+    (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
+    full: &[usize],
+    windows: Windows,
+) -> (Store, Map) {
+    let (store, mut map) = (open(directories, windows), Map::new());
+    for member in full {
+        drives[*member].set_faults(Faults { room: Some(ROOM), ..Faults::default() });
+    }
+    let error = put_some(&store, &mut map, 0..60_000).expect("there is room for 8 MiB only");
+    assert!(matches!(error, Error::Full(_)), "{full:?}: {error:?}");
+    assert!(error.to_string().contains("make room there"), "{error}");
+    (store, map)
+}
+
+#[test]
+fn full_disks_of_three_that_get_room_need_no_new_opening() {
+    let cases = [&[0][..], &[2], &[0, 1], &[0, 1, 2]].map(|full| (full, Windows::Off));
+    for (full, windows) in cases.into_iter().chain([(&[1][..], Windows::Rails)]) {
+        let Some(three) = three() else { return };
+        let (store, mut map) = filled(&three, full, windows);
+        let (drives, directories) = three;
+        check(&store, &map, "while it is full");
+        // Nobody waits for it.
+        until(|| store.put(b"more", b"x").err());
+        store.settle();
+        store.compact().expect_err("there is no room");
+        let troubles = store.statistics().troubles.join("\n");
+        assert!(troubles.contains(&directories[full[0]].display().to_string()), "{troubles}");
+        assert!(are_whole(&store), "{full:?}: {:?}", store.directories());
+        mend(&drives);
+        until(|| store.put(b"more", b"x").ok());
+        map.insert(b"more".to_vec(), b"x".to_vec());
+        store.delete(b"key 000001").expect("it takes writes");
+        map.remove(&b"key 000001"[..]);
+        let error = put_some(&store, &mut map, 100_000..103_000);
+        assert!(error.is_none(), "{full:?}: {error:?}");
+        store.settle();
+        check(&store, &map, "with room again");
+        assert!(are_whole(&store), "{full:?}: {:?}", store.directories());
+        store.close().unwrap_or_else(|error| panic!("{error}"));
+        // Each has all that it has to have for another one.
+        for gone in 0..3 {
+            let mut others = directories.clone();
+            others[gone] = others[gone].join("gone");
+            let store =
+                Store::open_over(&others, &Options { read_only: true, degraded: true, ..small() });
+            let store = store.unwrap_or_else(|error| panic!("without {gone}: {error}"));
+            check(&store, &map, "without one");
+            assert_eq!(store.get(b"key 000001").expect("it can be read"), None);
+        }
+    }
+}
+
+#[test]
+fn power_may_fail_while_disks_of_three_are_full() {
+    for full in [&[1][..], &[0, 1, 2]] {
+        let Some(three) = three() else { return };
+        let (store, map) = filled(&three, full, Windows::Off);
+        let (drives, directories) = three;
+        drives.iter().for_each(FaultFs::cut);
+        drop(store);
+        drives.iter().for_each(FaultFs::power_on);
+        mend(&drives);
+        let store = open(&directories, Windows::Off);
+        check(&store, &map, "after a cut");
+        let error = put_some(&store, &mut Map::new(), 100_000..100_100);
+        assert!(error.is_none(), "{full:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_store_on_full_disks_can_be_closed() {
+    for full in [&[1][..], &[0, 1, 2]] {
+        let Some(three) = three() else { return };
+        let (store, map) = filled(&three, full, Windows::Off);
+        let (drives, directories) = three;
+        drop(store);
+        mend(&drives);
+        let store = open(&directories, Windows::Off);
+        check(&store, &map, "with room again");
+        until(|| are_whole(&store).then_some(()));
+    }
+}
