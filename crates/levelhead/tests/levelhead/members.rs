@@ -355,3 +355,25 @@ fn directories_say_how_they_are() {
     let store = Store::open_over(&directories, &read_only).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(named(&store), all(["whole", "lost", "whole"]));
 }
+
+#[test]
+fn one_that_was_away_and_is_whole_again_stands_in_for_any_other() {
+    let (scratch, mut map) = (Scratch::new(), Map::new());
+    let directories = with_pairs(&scratch, &mut map);
+    for (round, away) in [1, 0, 2].into_iter().enumerate() {
+        let store = open(&without(&directories, away)).unwrap_or_else(|error| panic!("{error}"));
+        // What was written to so many extents is compacted, and some of them are free again.
+        assert!(put_some(&store, &mut map, 3_000 + round as u64 * 500, 1_500).is_none());
+        drop(store);
+        let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+        until(|| (states(&store) == [DirectoryState::Whole; 3]).then_some(()));
+        drop(store);
+        for lost in 0..3 {
+            let read_only = Options { read_only: true, ..options() };
+            let when = format!("{away} was away, and {lost} is lost");
+            let store = Store::open_over(&without(&directories, lost), &read_only);
+            let store = store.unwrap_or_else(|error| panic!("{when}: {error}"));
+            check(&store, &map, &when).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
