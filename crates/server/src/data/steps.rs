@@ -7,7 +7,8 @@ use std::cell::Cell;
 
 use crate::fault::Fault;
 
-/// Keys, fields or members that a command comes to, or arguments, before others are to go on beside it: less than a millisecond, where no value is read.
+/// Keys, fields, members, deletions between them, and arguments that a command comes to before others are to go on beside it: less than a
+/// millisecond, where no value is read.
 const NEAR: usize = 1_024;
 
 /// See the module's documentation.
@@ -39,6 +40,11 @@ impl Steps {
     /// It is about to go nobody knows how far.
     pub(crate) fn take_all(&self) -> Result<(), Fault> {
         self.take(usize::MAX)
+    }
+
+    /// How many more it may go.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.get().map_or(u64::MAX, |left| left as u64)
     }
 
     /// Whether it has to be run again: what it has said counts for nothing.
