@@ -43,6 +43,8 @@ pub enum Error {
         /// What there was too little of.
         for_want_of: WantOf,
     },
+    /// A range has stepped over so many deletions, more than it was to ([`Range::over_at_most`](crate::Range::over_at_most)).
+    Deletions(u64),
     /// The system refused something.
     System {
         /// What, and what it said.
@@ -163,6 +165,9 @@ impl fmt::Display for Error {
                 f,
                 "{what}; close the store, see to the cause and open it again: what was acknowledged as durable is there"
             ),
+            Self::Deletions(deletions) => {
+                write!(f, "the range has {deletions} deletions so far, and was to step over fewer")
+            }
             Self::TooOld { age, for_want_of } => {
                 let why = match for_want_of {
                     WantOf::Memory => "snapshots and ranges had used up their memory",

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
-use crate::reading::{Beginning, Gives, Instant, Limits, MOST_BYTES, Pair};
+use crate::reading::{Beginning, Gives, Instant, Limits, MOST_BYTES, Most, Pair};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -53,6 +53,9 @@ pub struct Range {
     back: Side,
     is_over: bool,
     gives: Gives,
+    /// Deletions that it has stepped over, and may.
+    stepped_over: u64,
+    most_deletions: u64,
 }
 
 /// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is, and the buffers of its ends stay at a page.
@@ -185,7 +188,21 @@ impl Range {
         let (from, to) = half_open(bounds);
         let is_over = to.as_ref().is_some_and(|to| *to <= from);
         let (front, back) = (Side::default(), Side::default());
-        Self { source, from, to, front, back, is_over, gives: Gives::Pairs }
+        let (gives, stepped_over, most_deletions) = (Gives::Pairs, 0, u64::MAX);
+        Self { source, from, to, front, back, is_over, gives, stepped_over, most_deletions }
+    }
+
+    /// The same, which ends with [`Error::Deletions`] where both ends together have stepped over more than so many deletions. It may have stepped
+    /// over some hundred more by then.
+    #[must_use]
+    pub fn over_at_most(mut self, deletions: u64) -> Self {
+        self.most_deletions = deletions;
+        self
+    }
+
+    /// Deletions that it has stepped over so far, those among pairs that it has fetched and not given yet included.
+    pub fn stepped_over(&self) -> u64 {
+        self.stepped_over
     }
 
     /// Its keys alone. An end that was begun to be read before goes on reading values, for nothing.
@@ -213,19 +230,22 @@ impl Range {
         let (side, other) =
             if is_back { (&mut self.back, &self.front) } else { (&mut self.front, &self.back) };
         side.batch = (2 * side.batch).clamp(FIRST, MOST);
+        let deletions = self.most_deletions.saturating_sub(self.stepped_over);
+        let most = Most { pairs: side.batch, deletions };
         let pairs = if let Some(number) = side.number {
-            store.next_of_range(number, None, side.batch)?
+            store.next_of_range(number, None, most)?
         } else {
             let instant = match (other.number, &self.source) {
                 (Some(number), _) => Instant::OfRange(number),
                 (None, Source::Snapshot(snapshot)) => Instant::OfSnapshot(snapshot.number()),
                 (None, Source::Store(_)) => Instant::Present,
             };
-            let (number, pairs) = store.first_of_range(instant, &limits, beginning, side.batch)?;
+            let (number, pairs) = store.first_of_range(instant, &limits, beginning, most)?;
             side.number = Some(number);
             pairs
         };
         side.has_come_to_its_end = pairs.is_end;
+        self.stepped_over += pairs.stepped_over;
         side.fetched.extend(pairs.pairs.into_iter().filter(|(key, _)| *key >= self.from));
         Ok(())
     }
@@ -251,6 +271,9 @@ impl Range {
             }
             if side.has_come_to_its_end {
                 self.end();
+            } else if self.stepped_over > self.most_deletions {
+                self.end();
+                return Some(Err(Error::Deletions(self.stepped_over)));
             } else if let Err(error) = self.fetch(is_back) {
                 self.end();
                 return Some(Err(error));
@@ -287,6 +310,13 @@ impl DoubleEndedIterator for Range {
 }
 
 impl std::iter::FusedIterator for Range {}
+
+impl Keys {
+    /// As [`Range::stepped_over`].
+    pub fn stepped_over(&self) -> u64 {
+        self.0.stepped_over()
+    }
+}
 
 impl Iterator for Keys {
     type Item = Result<Box<[u8]>, Error>;
@@ -361,6 +391,32 @@ mod tests {
         store.compact().expect("there is room");
         assert_eq!(stepped_over(Bound::Unbounded), 0);
         drop(store);
+        let _ = std::fs::remove_dir_all(&directory);
+    }
+
+    #[test]
+    fn a_range_may_end_among_deletions() {
+        let directory = std::env::temp_dir().join(format!("levelhead-over-{}", std::process::id()));
+        let options = crate::Options { capacity_bytes: 256 << 20, ..crate::Options::default() };
+        let store = Store::open(&directory, &options).expect("it is ours");
+        let key = |n: u32| n.to_be_bytes();
+        for n in 0..3_000 {
+            store.put_with(&key(n), b"", crate::Durability::None).expect("there is room");
+        }
+        for n in 1_000..2_000 {
+            store.delete_with(&key(n), crate::Durability::None).expect("there is room");
+        }
+        let all = store.range(..).over_at_most(1_000);
+        let all: Result<Vec<_>, _> = all.collect();
+        assert_eq!(all.expect("there are no more").len(), 2_000);
+        let mut cut = store.range(..).over_at_most(300).keys();
+        let before = cut.by_ref().take_while(Result::is_ok).count();
+        assert!(before <= 1_000 && (301..1_000).contains(&cut.stepped_over()), "{before}");
+        assert!(cut.next().is_none());
+        let mut cut = store.range(..).over_at_most(300).rev();
+        let error = cut.find_map(Result::err);
+        assert!(matches!(error, Some(Error::Deletions(301..1_000))), "{error:?}");
+        drop((cut, store));
         let _ = std::fs::remove_dir_all(&directory);
     }
 

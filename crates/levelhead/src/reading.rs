@@ -18,10 +18,12 @@ pub(crate) const MOST_BYTES: usize = 256 << 10;
 /// A key and its value.
 pub(crate) type Pair = (Box<[u8]>, Vec<u8>);
 
-/// What a range gives at a time.
+/// A part of a range, as it is fetched.
 #[derive(Default)]
-pub(crate) struct Pairs {
+pub(crate) struct Fetched {
     pub pairs: Vec<Pair>,
+    /// Deletions that lay between them and before them.
+    pub stepped_over: u64,
     /// Whether there are no more.
     pub is_end: bool,
 }
@@ -50,6 +52,15 @@ pub(crate) enum Gives {
     Pairs,
     /// Keys; values are not read, and empty.
     Keys,
+}
+
+/// How much is fetched at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Most {
+    /// Pairs.
+    pub pairs: usize,
+    /// Deletions, but for those of the last step.
+    pub deletions: u64,
 }
 
 /// Where a range begins to be read, and which way.
@@ -130,6 +141,10 @@ impl AnyIterator {
         }
     }
 
+    fn stepped_over(&self) -> u64 {
+        on_either!(AnyIterator, self, iterator => iterator.stepped_over())
+    }
+
     /// The pair to begin at, or the next one, with `ahead` more to be asked for behind it.
     async fn step(
         &mut self,
@@ -187,23 +202,26 @@ impl Reading {
         Ok(number)
     }
 
-    /// The next pairs of a range, from its beginning on if that is given: as many as `most`, or as take [`MOST_BYTES`]. However
+    /// The next pairs of a range, from its beginning on if that is given: as many as `most` says, or as take [`MOST_BYTES`]. However
     /// many deletions lie before them, others have the store in between.
     async fn next(
         &self,
         number: u64,
         beginning: Option<Beginning>,
-        most: usize,
-    ) -> Result<Pairs, EngineError> {
+        most: Most,
+    ) -> Result<Fetched, EngineError> {
         // Whoever reads it is alone with it: it is taken out meanwhile.
         let taken = self.ranges.borrow_mut().remove(&number);
         let mut iterator = taken.expect("a range that is read has begun and not ended");
         let (mut pairs, mut bytes, mut beginning) = (Vec::new(), 0, beginning);
+        let before = iterator.stepped_over();
         let outcome = loop {
-            if pairs.len() == most || bytes >= MOST_BYTES {
-                break Ok(Pairs { pairs, is_end: false });
+            let stepped_over = iterator.stepped_over() - before;
+            let is_much = bytes >= MOST_BYTES || stepped_over > most.deletions;
+            if pairs.len() == most.pairs || is_much {
+                break Ok(Fetched { pairs, stepped_over, is_end: false });
             }
-            let ahead = most - pairs.len() - 1;
+            let ahead = most.pairs - pairs.len() - 1;
             self.handle.give_way().await;
             match iterator.step(beginning.take(), ahead).await {
                 Ok(Step::Pair(key, value)) => {
@@ -212,7 +230,10 @@ impl Reading {
                     pairs.push((key, value));
                 }
                 Ok(Step::Again) => {}
-                Ok(Step::End) => break Ok(Pairs { pairs, is_end: true }),
+                Ok(Step::End) => {
+                    let stepped_over = iterator.stepped_over() - before;
+                    break Ok(Fetched { pairs, stepped_over, is_end: true });
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -288,8 +309,8 @@ impl Store {
         instant: Instant,
         limits: &Limits,
         beginning: Beginning,
-        most: usize,
-    ) -> Result<(u64, Pairs), Error> {
+        most: Most,
+    ) -> Result<(u64, Fetched), Error> {
         let first = self.call(|root| {
             let reading = root.reading.clone();
             let begun = reading.begin(&root.engine, instant, limits);
@@ -309,8 +330,8 @@ impl Store {
         &self,
         number: u64,
         beginning: Option<Beginning>,
-        most: usize,
-    ) -> Result<Pairs, Error> {
+        most: Most,
+    ) -> Result<Fetched, Error> {
         let pairs = self.call(|root| {
             let reading = root.reading.clone();
             async move { reading.next(number, beginning, most).await }
@@ -327,7 +348,8 @@ impl Store {
         let pairs = self.call(|root| {
             let reading = root.reading.clone();
             async move {
-                let pairs = reading.next(number, beginning, 1).await;
+                let most = Most { pairs: 1, deletions: u64::MAX };
+                let pairs = reading.next(number, beginning, most).await;
                 pairs.map_err(|error| {
                     let part = reading.damaged_part(number, &error);
                     (error, part)

@@ -320,7 +320,8 @@ impl Store {
     /// # }
     /// ```
     ///
-    /// Where nobody knows that key, [`Self::compact`] takes deletions away; [`Self::settle`] does not. Others have the store while a range steps over deletions.
+    /// Where nobody knows that key, [`Self::compact`] takes deletions away; [`Self::settle`] does not. Others have the store while a range steps over deletions;
+    /// [`Range::over_at_most`] ends one that comes to too many.
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::new(self, &bounds)
     }

@@ -16,7 +16,7 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use runtime::Carrier;
+use runtime::{Carrier, Rng};
 
 use crate::format::data_page::Outgoing;
 use crate::format::object::{Sequence, full_len};
@@ -24,6 +24,11 @@ use crate::format::value::Value;
 use crate::front::MemtableLimits;
 use chunks::Chunks;
 use marks::Marks;
+
+/// One of so many keys is a sample.
+const SAMPLED: usize = 64;
+/// Keys that a draw goes on from a sample at most: those of many samples, so that it matters little where they lie.
+const GOES_ON: usize = 1_024;
 
 /// A key that shares the memory of its memtable.
 pub type SharedKey = Bytes;
@@ -35,6 +40,8 @@ pub type Entry = Option<Value>;
 #[derive(Default)]
 pub struct Memtable {
     keys: BTreeMap<SharedKey, Versions>,
+    /// Samples of the keys, in the order in which they came.
+    samples: Vec<SharedKey>,
     chunks: Chunks,
     marks: Marks,
     bytes: u64,
@@ -147,6 +154,9 @@ impl Memtable {
                 keys.range::<[u8], _>((from, Bound::Unbounded)).map(|(key, _)| &key[..])
             });
             let key = self.chunks.keep(key);
+            if self.keys.len().is_multiple_of(SAMPLED) {
+                self.samples.push(key.clone());
+            }
             self.keys.insert(key, Versions { newest: version, older: None });
             return;
         };
@@ -213,11 +223,15 @@ impl Memtable {
         self.len() >= limits.entries || most >= limits.bytes
     }
 
-    /// The key behind `after`, or from the first on, that has so many in between, and its newest version. Cost: a step for each of them.
-    pub fn behind(&self, after: Option<&[u8]>, between: usize) -> Option<(&SharedKey, &Entry)> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let found = self.keys.range::<[u8], _>((from, Bound::Unbounded)).nth(between);
-        found.map(|(key, versions)| (key, &versions.newest.entry))
+    /// A key drawn from all, about equally likely, and its newest version. Cost: some hundred steps.
+    pub fn drawn(&self, rng: &mut Rng) -> Option<(&SharedKey, &Entry)> {
+        let samples = self.samples.len().max(1) as u64;
+        let from = self.samples.get(rng.below(samples) as usize)?;
+        let on = rng.below(self.keys.len().min(GOES_ON) as u64) as usize;
+        // Behind the last key comes the first.
+        let behind = self.keys.range::<[u8], _>((Bound::Included(&from[..]), Bound::Unbounded));
+        let (key, versions) = behind.chain(&self.keys).nth(on)?;
+        Some((key, &versions.newest.entry))
     }
 
     /// Number of keys.
@@ -395,16 +409,24 @@ mod tests {
         assert_eq!(writes[0].key.as_ptr(), placed.as_ptr().wrapping_add(placed.len()));
     }
 
+    /// Whether they came in order or not, and the last of them too.
     #[test]
-    fn keys_are_found_by_how_many_are_in_between() {
-        let mut memtable = Memtable::default();
-        for (sequence, key) in (1..).zip([b"c", b"a", b"e", b"b", b"d"]) {
-            memtable.insert(key, sequence, None, None);
+    fn keys_are_drawn_evenly() {
+        assert!(Memtable::default().drawn(&mut Rng::new(1)).is_none());
+        for (keys, factor) in [(5_u32, 1), (900, 7), (20_000, 1), (20_000, 7_919)] {
+            let mut memtable = Memtable::default();
+            for n in 0..keys {
+                let key = (n * factor % keys).to_be_bytes();
+                memtable.insert(&key, u64::from(n) + 1, None, None);
+            }
+            let (mut rng, mut drawn) = (Rng::new(17), [0; 5]);
+            for _ in 0..10_000 {
+                let (key, _) = memtable.drawn(&mut rng).expect("there are some");
+                let number = u32::from_be_bytes(key[..].try_into().expect("four bytes"));
+                drawn[(number * 5 / keys) as usize] += 1;
+            }
+            assert!(drawn.iter().all(|drawn| (1_800..2_200).contains(drawn)), "{drawn:?}");
         }
-        let key = |after: Option<&[u8]>, between| Some(memtable.behind(after, between)?.0[0]);
-        assert!((0..5).map(|between| key(None, between)).eq(b"abcde".map(Some)));
-        assert_eq!((key(Some(b"b"), 0), key(Some(b"b"), 2)), (Some(b'c'), Some(b'e')));
-        assert_eq!((key(None, 5), key(Some(b"e"), 0)), (None, None));
     }
 
     #[test]

@@ -298,6 +298,8 @@ fn sweep(state: &State, is_over: &AtomicBool) {
             if !goes_on {
                 break;
             }
+            // As long walks do.
+            thread::yield_now();
         }
         if goes_on {
             let _ = state.database.store.sync();

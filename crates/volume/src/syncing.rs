@@ -196,18 +196,32 @@ impl<M: Medium> Inner<M> {
             windows.images.borrow_mut().forget(id);
         }
         let pass = self.pass(self.extents.borrow().get(id).stream);
-        let (is_busy, life) = {
+        let (is_busy, is_noted, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
+            let is_noted = extent.noted != 0;
             extent.release(self.all() & !self.writable());
-            (extent.holds_up_release() && !early, extent.life)
+            (extent.holds_up_release() && !early, is_noted, extent.life)
         };
         // Whoever fills a member with it gives that up.
         self.tell_of_headers();
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());
-            takers.map(|taker| taker.submit(|medium| medium.release_by(pass, id))).collect()
+            let release = |taker: Taker<M>| {
+                // A medium may leave what was released as it is. A note would still be believed.
+                let overwritten = is_noted.then(|| inner.overwrite_header(&taker, id)).flatten();
+                taker.submit(|medium| {
+                    let released = medium.release_by(pass, id);
+                    async move {
+                        match overwritten {
+                            Some(overwritten) => overwritten.await.and(released.await),
+                            None => released.await,
+                        }
+                    }
+                })
+            };
+            takers.map(release).collect()
         };
         let submitted = (!is_busy).then(&submit);
         let inner = Rc::clone(self);

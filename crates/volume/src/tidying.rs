@@ -4,6 +4,7 @@
 //! As long as all members answer, such a header counts for nothing. Once one of them is lost, nothing says any more that it did not
 //! have the extent, and a store would wait for it in vain. So these headers go when the store is open.
 
+use std::future::Future;
 use std::mem::take;
 use std::rc::Rc;
 
@@ -11,12 +12,13 @@ use pages::{ExtentId, Medium};
 use runtime::{IoClass, PageImage};
 
 use crate::planted::Fault;
-use crate::volume::Inner;
+use crate::volume::{Inner, Taker};
+use crate::writing::Done;
 
 impl<M: Medium> Inner<M> {
     /// Overwrites the headers of openings that do not count, in the background. They are gone for good with whatever is synced next.
     pub(crate) fn start_tidying(self: &Rc<Self>) {
-        if !self.is_anywhere || !self.options.fills || self.planted.has(Fault::LeaveStrayHeaders) {
+        if !self.options.fills {
             return;
         }
         let due: Vec<ExtentId> = {
@@ -46,17 +48,29 @@ impl<M: Medium> Inner<M> {
             extent.busy += 1;
             take(&mut extent.stray)
         };
-        let (place, pass) =
-            (self.stripes.header_place(id), self.pass(self.extents.borrow().get(id).stream));
-        let unit = self.stripes.member_shape().append_unit as usize;
         for taker in self.takers_of(stray) {
-            let blank = vec![PageImage::new(&[]); unit];
-            let written = taker.medium.append_by(pass, place, blank, IoClass::Journal).await;
-            if let Err(why) = written {
+            if let Some(overwritten) = self.overwrite_header(&taker, id)
+                && let Err(why) = overwritten.await
+            {
                 self.fail(&taker, why);
             }
         }
         self.extents.borrow_mut().get_mut(id).busy -= 1;
         self.changed.notify_all();
+    }
+
+    /// Overwrites a member's header of an extent that holds nothing, where that can be done.
+    pub(crate) fn overwrite_header(
+        &self,
+        taker: &Taker<M>,
+        id: ExtentId,
+    ) -> Option<impl Future<Output = Done> + use<M>> {
+        if !self.is_anywhere || self.planted.has(Fault::LeaveStrayHeaders) {
+            return None;
+        }
+        let blank = vec![PageImage::new(&[]); self.stripes.member_shape().append_unit as usize];
+        let pass = self.pass(self.extents.borrow().get(id).stream);
+        let place = self.stripes.header_place(id);
+        Some(taker.medium.append_by(pass, place, blank, IoClass::Journal))
     }
 }

@@ -4,8 +4,8 @@
 //! entries of a key one is. Others (older ones, deletions, those out of bounds) are draws in vain. In a level the segment is drawn
 //! first: as segments are about equally full, their entries are about equally likely.
 //!
-//! Cost of a draw: a memtable's keys are stepped over, half of them in the mean, or a page is read where the level is not in memory, and then as a Get
-//! that reads no value.
+//! Cost of a draw: some hundred keys of a memtable are stepped over, or a page is read where the level is not in memory, and then as a Get that
+//! reads no value.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,7 +14,6 @@ use pages::effort::Effort;
 use pages::error::EngineError;
 use pages::format::object::Sequence;
 use pages::medium::Medium;
-use pages::memtable::{SharedKey, SharedMemtable};
 use pages::operations::Reads;
 use runtime::{IoClass, Nanos, PageImage, Rng};
 
@@ -24,9 +23,6 @@ use crate::lsm::level::Level;
 use crate::lsm::location::{IndexPage, Location};
 use crate::lsm::reads::Located;
 use crate::lsm::{Engine, Inner};
-
-/// Keys of a memtable that are stepped over at a time: some tens of microseconds.
-const STRETCH: usize = 1_024;
 
 /// The part of a level's list that may have keys within bounds, and entries in it, about.
 struct Part {
@@ -86,9 +82,11 @@ impl<M: Medium> Inner<M> {
                     let mut newer = memtables[..place].iter();
                     newer.all(|newer| newer.borrow().at(key, Sequence::MAX).is_none())
                 };
-                let key = self.nth(memtable, drawn as usize).await;
-                let key = key.filter(|key| is_within(key) && is_newest(key));
-                return Ok(key.map(|key| key[..].into()));
+                let memtable = memtable.borrow();
+                let found = memtable
+                    .drawn(rng)
+                    .filter(|(key, entry)| entry.is_some() && is_within(key) && is_newest(key));
+                return Ok(found.map(|(key, _)| key[..].into()));
             }
             drawn -= lens[place];
         }
@@ -108,23 +106,6 @@ impl<M: Medium> Inner<M> {
             return Ok(counts.then(|| key.into()));
         }
         unreachable!("what was drawn is of one of them")
-    }
-
-    /// The key at a rank of a memtable, if it has a value. Others have the store in between: what they write moves ranks a little.
-    async fn nth(&self, memtable: &SharedMemtable, rank: usize) -> Option<SharedKey> {
-        let (mut left, mut after) = (rank, None::<SharedKey>);
-        loop {
-            {
-                let memtable = memtable.borrow();
-                let (key, entry) = memtable.behind(after.as_deref(), left.min(STRETCH))?;
-                if left <= STRETCH {
-                    return entry.is_some().then(|| key.clone());
-                }
-                after = Some(key.clone());
-            }
-            left -= STRETCH + 1;
-            self.store.handle.give_way().await;
-        }
     }
 
     /// A segment of what a level's list has at a place.

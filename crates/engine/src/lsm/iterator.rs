@@ -64,6 +64,8 @@ pub struct EngineIterator<M: Medium> {
     longest: Cell<u32>,
     /// Whether nobody asks for values: none is read.
     is_of_keys: bool,
+    /// Deletions that the merge has come past.
+    stepped_over: Cell<u64>,
 }
 
 /// Where an iterator stands.
@@ -158,6 +160,7 @@ impl<M: Medium> EngineIterator<M> {
             pages: Rc::new(RefCell::new(Pages::new(most))),
             longest: Cell::new(inner.surroundings.expected_value_bytes),
             is_of_keys: false,
+            stepped_over: Cell::new(0),
         }
     }
 
@@ -167,6 +170,11 @@ impl<M: Medium> EngineIterator<M> {
     pub fn of_keys(mut self) -> Self {
         self.is_of_keys = true;
         self
+    }
+
+    /// Deletions that it has come past since it was created.
+    pub fn stepped_over(&self) -> u64 {
+        self.stepped_over.get()
     }
 
     /// Goes to the first pair at or after `key` and reads it; Nexts go up from there. `work` is processor time that the
@@ -347,6 +355,7 @@ impl<M: Medium> EngineIterator<M> {
                 Mapping::Deleted => {
                     *budget -= 1;
                     self.inner.stats.borrow_mut().iterators.skipped += 1;
+                    self.stepped_over.set(self.stepped_over.get() + 1);
                     continue;
                 }
                 _ if self.is_of_keys => Fetch::Ready(Value::from_bytes(&[])),

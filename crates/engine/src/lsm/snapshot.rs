@@ -14,7 +14,7 @@ use pages::format::object::Sequence;
 use pages::medium::Medium;
 use pages::memtable::SharedMemtable;
 use pages::store::pins::Pin;
-use runtime::Nanos;
+use runtime::{Handle, Nanos};
 
 use crate::lsm::Inner;
 use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
@@ -31,10 +31,17 @@ pub(crate) struct Snapshot {
     number: u64,
     registry: Snapshots,
     pin: Pin,
+    handle: Handle,
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
+        // One that was flushed meanwhile nobody else may have: as in `Front::flushed`.
+        for memtable in self.memtables.drain(..) {
+            if let Ok(memtable) = Rc::try_unwrap(memtable) {
+                drop(self.handle.compute(move || drop(memtable)));
+            }
+        }
         let live = self.registry.shared.live.borrow_mut().remove(&self.number);
         assert!(live.is_some(), "snapshot {} goes twice", self.number);
     }
@@ -190,6 +197,7 @@ impl<M: Medium> Inner<M> {
             number,
             registry: registry.clone(),
             pin: self.store.pins.pin(self.store.extents.borrow().opened()),
+            handle: self.store.handle.clone(),
         });
         let hold = Rc::new(Hold {
             snapshot: RefCell::new(Ok(snapshot)),

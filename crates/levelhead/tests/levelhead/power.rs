@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use faultfs::{FaultFs, Faults, Ignored};
-use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows};
+use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows, repair};
 use runtime::Rng;
 
 use crate::scratch::{faulty, seeds, small, wanted};
@@ -368,6 +368,36 @@ fn a_store_is_made_whole_or_not_at_all() {
             }
         }
         println!("over {members}: {steps} steps");
+    }
+}
+
+/// Copies are whole once they are acknowledged: those of a checkpoint and those of a repair.
+#[test]
+fn a_copy_that_was_acknowledged_outlives_a_cut() {
+    for seed in 0..8 {
+        let Some(fs) = faulty(seed) else { return };
+        let (old, new) = (fs.path().join("old"), fs.path().join("a").join("new"));
+        let mut store = Store::open(&old, &small()).expect("there is power");
+        for n in 0..2_000_u32 {
+            let (key, value) = (n.to_be_bytes(), vec![n as u8; 500]);
+            store.put_with(&key, &value, Durability::None).expect("there is room");
+        }
+        if seed % 2 == 0 {
+            store.checkpoint(&new, &small(), |_| ()).expect("there is room");
+        } else {
+            store.close().expect("there is power");
+            repair(&[&old], &new, &small(), |_| ()).expect("there is room");
+            store = Store::open(&old, &small()).expect("there is power");
+        }
+        fs.cut();
+        drop(store);
+        fs.power_on();
+        let missing = Options { create_if_missing: false, ..small() };
+        let copy = Store::open(&new, &missing).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        let pairs = copy.range(..).map(|pair| pair.expect("it is whole"));
+        let numbers = pairs.map(|(key, value)| (key, value.len()));
+        let wanted = (0..2_000_u32).map(|n| (Box::from(n.to_be_bytes()), 500));
+        assert!(numbers.eq(wanted), "seed {seed}");
     }
 }
 

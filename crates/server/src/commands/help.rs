@@ -42,9 +42,9 @@ pub(super) fn other_part(reply: &mut Reply, word: &[u8], command: &str) -> Outco
         }
         return Ok(());
     }
+    let is_there =
+        parts.iter().any(|part| part.split(' ').next().is_some_and(|name| is(word, name)));
+    let or = if is_there { " or wrong number of arguments for" } else { "" };
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]);
-    let message = format!(
-        "unknown subcommand or wrong number of arguments for '{word}'. Try {command} HELP."
-    );
-    Err(Fault::error(message))
+    Err(Fault::error(format!("unknown subcommand{or} '{word}'. Try {command} HELP.")))
 }

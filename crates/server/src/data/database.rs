@@ -246,28 +246,33 @@ impl Access<'_> {
     }
 
     /// What the store has in order: pairs, or keys alone.
-    pub(crate) fn range(&self, bounds: Bounds<'_>, gives: Gives) -> Pairs {
+    pub(crate) fn range(&self, bounds: Bounds<'_>, gives: Gives) -> Pairs<'_> {
         self.walk(bounds, Direction::Up, gives)
     }
 
     /// The same from either end.
-    fn walk(&self, bounds: Bounds<'_>, direction: Direction, gives: Gives) -> Pairs {
+    fn walk(&self, bounds: Bounds<'_>, direction: Direction, gives: Gives) -> Pairs<'_> {
         let range = self.database.store.range(bounds);
-        Pairs::new(range, self.overlay.as_ref(), bounds, direction, gives)
+        Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, direction, gives)
     }
 
     /// Pairs of the store from a key on, up to another.
-    pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs {
+    pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs<'_> {
         self.range((Bound::Included(from), Bound::Excluded(to)), Gives::Pairs)
     }
 
     /// Keys of the store likewise, with nothing beside them.
-    pub(crate) fn names_between(&self, from: &[u8], to: &[u8]) -> Pairs {
+    pub(crate) fn names_between(&self, from: &[u8], to: &[u8]) -> Pairs<'_> {
         self.walk_names_between(from, to, Direction::Up)
     }
 
     /// The same from either end.
-    pub(crate) fn walk_names_between(&self, from: &[u8], to: &[u8], direction: Direction) -> Pairs {
+    pub(crate) fn walk_names_between(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+    ) -> Pairs<'_> {
         self.walk((Bound::Included(from), Bound::Excluded(to)), direction, Gives::Keys)
     }
 

@@ -45,6 +45,7 @@ impl Access<'_> {
                 step => step?,
             };
             remove(&step)?;
+            self.steps.take(step.len())?;
             let Some(last) = step.last().filter(|_| step.len() == STEP) else { return Ok(()) };
             from = [last, &b"\0"[..]].concat();
             (in_vain, steps) = (0, steps + 1);

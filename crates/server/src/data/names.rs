@@ -44,9 +44,9 @@ struct Place {
 }
 
 /// Strings and heads of collections, in the order of their keys.
-struct Places {
-    strings: Peekable<Pairs>,
-    heads: Option<Peekable<Pairs>>,
+struct Places<'a> {
+    strings: Peekable<Pairs<'a>>,
+    heads: Option<Peekable<Pairs<'a>>>,
 }
 
 impl Access<'_> {
@@ -127,7 +127,7 @@ impl Access<'_> {
         Ok(Some(passed))
     }
 
-    fn places(&self, (lower, upper): Bounds<'_>, gives: Gives) -> Places {
+    fn places(&self, (lower, upper): Bounds<'_>, gives: Gives) -> Places<'_> {
         let of = |space: Space| {
             let (first, end) = keys::all(space);
             let prefixed = |key: &[u8]| [&first[..], key].concat();
@@ -147,7 +147,7 @@ impl Access<'_> {
     }
 }
 
-impl Iterator for Places {
+impl Iterator for Places<'_> {
     type Item = Result<Place, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::iter::{Peekable, Rev};
+use std::iter::Peekable;
 use std::ops::Bound;
 use std::vec;
 
 use levelhead::{Keys, Range};
 
 use super::batch::{Batch, Change};
+use super::steps::Steps;
 
 /// A pair of a range, or why there is none.
 pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
@@ -118,39 +119,67 @@ pub(crate) enum Gives {
     Keys,
 }
 
-/// A range of the store from one of its ends.
-enum Walk {
-    Up(Range),
-    Down(Rev<Range>),
-    KeysUp(Keys),
-    KeysDown(Rev<Keys>),
+/// A range of the store.
+enum Stored {
+    Pairs(Range),
+    Keys(Keys),
 }
 
-impl Iterator for Walk {
+impl Stored {
+    fn next(&mut self, direction: Direction) -> Option<Pair> {
+        let alone = |key: Result<Box<[u8]>, _>| key.map(|key| (key, Vec::new()));
+        match (self, direction) {
+            (Self::Pairs(range), Direction::Up) => range.next(),
+            (Self::Pairs(range), Direction::Down) => range.next_back(),
+            (Self::Keys(keys), Direction::Up) => keys.next().map(alone),
+            (Self::Keys(keys), Direction::Down) => keys.next_back().map(alone),
+        }
+    }
+
+    fn stepped_over(&self) -> u64 {
+        match self {
+            Self::Pairs(range) => range.stepped_over(),
+            Self::Keys(keys) => keys.stepped_over(),
+        }
+    }
+}
+
+/// A walk over it, on which each deletion is a step of its command's.
+struct Walk<'a> {
+    stored: Stored,
+    direction: Direction,
+    steps: &'a Steps,
+    /// Deletions that were counted.
+    deletions: u64,
+}
+
+impl Iterator for Walk<'_> {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {
-        let alone = |key: Result<Box<[u8]>, _>| key.map(|key| (key, Vec::new()));
-        match self {
-            Self::Up(range) => range.next(),
-            Self::Down(range) => range.next(),
-            Self::KeysUp(keys) => keys.next().map(alone),
-            Self::KeysDown(keys) => keys.next().map(alone),
+        let next = self.stored.next(self.direction);
+        let deletions = self.stored.stepped_over();
+        let new = deletions - std::mem::replace(&mut self.deletions, deletions);
+        match self.steps.take(new as usize) {
+            Ok(()) => next,
+            Err(_) => Some(Err(levelhead::Error::Deletions(deletions))),
         }
     }
 }
 
 /// Pairs of a range in key order, up or down: the store's, with what a transaction has changed.
-pub(crate) struct Pairs {
-    store: Peekable<Walk>,
+pub(crate) struct Pairs<'a> {
+    store: Peekable<Walk<'a>>,
     changes: Peekable<vec::IntoIter<Change>>,
     direction: Direction,
 }
 
-impl Pairs {
+impl<'a> Pairs<'a> {
+    /// Where it comes to more deletions than there are steps left, it ends with an error, and the steps are cut short.
     pub(crate) fn new(
         store: Range,
         overlay: Option<&Overlay>,
+        steps: &'a Steps,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
         gives: Gives,
@@ -159,17 +188,17 @@ impl Pairs {
         if direction == Direction::Down {
             changes.reverse();
         }
-        let walk = match (direction, gives) {
-            (Direction::Up, Gives::Pairs) => Walk::Up(store),
-            (Direction::Up, Gives::Keys) => Walk::KeysUp(store.keys()),
-            (Direction::Down, Gives::Pairs) => Walk::Down(store.rev()),
-            (Direction::Down, Gives::Keys) => Walk::KeysDown(store.keys().rev()),
+        let store = store.over_at_most(steps.left());
+        let stored = match gives {
+            Gives::Pairs => Stored::Pairs(store),
+            Gives::Keys => Stored::Keys(store.keys()),
         };
-        Self { store: walk.peekable(), changes: changes.into_iter().peekable(), direction }
+        let store = Walk { stored, direction, steps, deletions: 0 }.peekable();
+        Self { store, changes: changes.into_iter().peekable(), direction }
     }
 }
 
-impl Iterator for Pairs {
+impl Iterator for Pairs<'_> {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {

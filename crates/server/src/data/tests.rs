@@ -245,3 +245,28 @@ fn nothing_is_left_of_all_keys() {
         assert_eq!(in_store(space), 0, "{space:?}");
     }
 }
+
+/// A walk over deletions is cut short as one over keys is.
+#[test]
+fn deletions_are_steps() {
+    let stand = Stand::new("deletions");
+    let database = stand.database();
+    let access = database.access();
+    for number in 0..5_000 {
+        let mut batch = super::batch::Batch::default();
+        let key = format!("k{number:04}");
+        access.put_string(&mut batch, key.as_bytes(), b"v", None).expect("it is short");
+        access.write(batch).expect("there is room");
+    }
+    access.remove_all().expect("it is whole");
+    let walk = |may_go_far| {
+        let before = stand.stepped_over();
+        access.steps.begin(may_go_far);
+        let mut all = access.names((Bound::Unbounded, Bound::Unbounded)).expect("it is whole");
+        let is_whole = all.all(|name| name.is_ok());
+        (is_whole, access.steps.are_cut_short(), stand.stepped_over() - before)
+    };
+    let (is_whole, is_cut_short, stepped_over) = walk(false);
+    assert!(!is_whole && is_cut_short && stepped_over < 1_500, "{stepped_over}");
+    assert_eq!(walk(true), (true, false, 5_000));
+}

@@ -24,10 +24,7 @@ fn there_are_no_scripts() {
         ("SCRIPT FLUSH".to_owned(), "OK"),
         ("SCRIPT FLUSH SYNC".to_owned(), "OK"),
         ("SCRIPT KILL".to_owned(), "-NOTBUSY No scripts in execution right now."),
-        (
-            "SCRIPT DEBUG YES".to_owned(),
-            "-ERR unknown subcommand or wrong number of arguments for 'DEBUG'. Try SCRIPT HELP.",
-        ),
+        ("SCRIPT DEBUG YES".to_owned(), "-ERR unknown subcommand 'DEBUG'. Try SCRIPT HELP."),
         // A transaction with a script in it changes nothing.
         ("MULTI".to_owned(), "OK"),
         ("SET a 1".to_owned(), "QUEUED"),
@@ -37,6 +34,24 @@ fn there_are_no_scripts() {
     ] {
         assert_eq!(client.say(&line), expected, "{line}");
     }
+}
+
+/// Clients that keep a cache must not take it for one that is kept fresh.
+#[test]
+fn nothing_is_tracked() {
+    let server = start(&directory("tracked"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    for (line, part) in [
+        ("CLIENT TRACKING ON", "TRACKING"),
+        ("client tracking ON OPTIN NOLOOP", "tracking"),
+        ("CLIENT CACHING YES", "CACHING"),
+        ("CLIENT TRACKINGINFO", "TRACKINGINFO"),
+    ] {
+        let refused = format!("-ERR unknown subcommand '{part}'. Try CLIENT HELP.");
+        assert_eq!(client.say(line), refused, "{line}");
+    }
+    let wrong = "-ERR unknown subcommand or wrong number of arguments for 'ID'. Try CLIENT HELP.";
+    assert_eq!(client.say("CLIENT ID x"), wrong);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use faultfs::FaultFs;
 use levelhead::Store;
 use server::resp::Value;
 use server::{Clock, Options, Server};
@@ -14,6 +15,19 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&directory);
     directory
+}
+
+/// A file system that loses what was not synced; nothing, said aloud, where there is no FUSE.
+#[expect(clippy::disallowed_methods, reason = "what a person wants of the tests")]
+pub(crate) fn faulty(name: &str, seed: u64) -> Option<FaultFs> {
+    match FaultFs::mount(&directory(name), seed) {
+        Ok(mounted) => Some(mounted),
+        Err(error) if std::env::var("LEVELHEAD_NEED_FUSE").is_ok() => panic!("no FUSE: {error}"),
+        Err(error) => {
+            eprintln!("left out, because FUSE cannot be mounted here: {error}");
+            None
+        }
+    }
 }
 
 /// A server on any port, and a small store.

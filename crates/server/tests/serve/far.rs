@@ -42,6 +42,9 @@ fn long_commands_do_what_short_ones_do() {
     assert_eq!(client.say("EXEC"), format!("[1 2500 [{pairs}] [z] 499 2]"));
     assert_eq!(client.say(&format!("DEL {keys}")), MANY.to_string());
     assert_eq!(client.say("KEYS *"), "[h i n z]");
+    assert_eq!(client.say("KEYRANGE [k [m"), "[]");
+    assert_eq!(client.say("RANDOMKEY").len(), 1);
+    assert_eq!(client.say("ZPOPMIN z 2"), "[m2499 2499]");
     assert_eq!(client.say("FLUSHALL"), "OK");
     assert_eq!((client.say("DBSIZE"), client.say("KEYS *")), ("0".to_owned(), "[]".to_owned()));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use faultfs::{FaultFs, Faults};
 use server::{Clock, Options, Server};
 
-use crate::client::{Client, directory};
+use crate::client::{Client, directory, faulty};
 
 fn start(directory: &Path) -> Server {
     let options = levelhead::Options {
@@ -102,20 +102,11 @@ fn what_takes_something_away_is_taken_and_the_server_stops_properly() {
     assert_eq!(client.say("DBSIZE"), count);
 }
 
-/// A disk with this much room; nothing, said aloud, where there is no FUSE.
-#[expect(clippy::disallowed_methods, reason = "what a person wants of the tests")]
+/// A disk with this much room; nothing where there is no FUSE.
 fn disk(name: &str, room: u64) -> Option<FaultFs> {
-    match FaultFs::mount(&directory(name), 1) {
-        Ok(mounted) => {
-            mounted.set_faults(Faults { room: Some(room), ..Faults::default() });
-            Some(mounted)
-        }
-        Err(error) if std::env::var("LEVELHEAD_NEED_FUSE").is_ok() => panic!("no FUSE: {error}"),
-        Err(error) => {
-            eprintln!("left out, because FUSE cannot be mounted here: {error}");
-            None
-        }
-    }
+    let mounted = faulty(name, 1)?;
+    mounted.set_faults(Faults { room: Some(room), ..Faults::default() });
+    Some(mounted)
 }
 
 /// Asks again for as long as a machine may take for what takes a moment.

@@ -7,6 +7,7 @@ mod client;
 mod clocks;
 mod crowds;
 mod far;
+mod flushed;
 mod full;
 mod pages;
 mod pipelines;
