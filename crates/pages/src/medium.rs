@@ -79,6 +79,8 @@ pub struct OpenedFor {
     pub stream: Stream,
     /// The run of the medium in which it was; later ones have higher numbers.
     pub run: u64,
+    /// The generation that it was opened with.
+    pub generation: u64,
 }
 
 /// What an extent is written for. A medium may keep streams apart: by place, by drive, or by when it

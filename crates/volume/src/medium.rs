@@ -107,7 +107,11 @@ impl<M: Medium> Medium for Volume<M> {
         let extents = self.inner.extents.borrow();
         let it = extents.get(extent);
         let is_certain = it.is_live && !it.may_be_older;
-        is_certain.then(|| OpenedFor { stream: it.stream, run: run::count(it.run) })
+        is_certain.then(|| OpenedFor {
+            stream: it.stream,
+            run: run::count(it.run),
+            generation: it.generation,
+        })
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {

@@ -14,6 +14,7 @@ use pages::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, Nanos, PageImage, first, join_all};
 
 use crate::extents::{Fill, Presence, bit};
+use crate::header::Standing;
 use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
@@ -47,13 +48,13 @@ enum End {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Fills a member with what it lacks, unless that is under way.
+    /// Lists a member, and fills it with what it lacks, unless that is under way.
     pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
         self.extents.borrow_mut().take_up_filling(member);
-        if !self.options.fills
-            || self.next_to_fill(member).is_none()
-            || !self.set_filling(member, true)
-        {
+        let is_to_be_listed = self.condition(member) == Condition::Serving
+            && self.standing(member) != Standing::Listed;
+        let has_work = self.next_to_fill(member).is_some() || is_to_be_listed;
+        if !self.options.fills || !has_work || !self.set_filling(member, true) {
             return;
         }
         let inner = Rc::clone(self);

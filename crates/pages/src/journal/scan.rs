@@ -116,10 +116,25 @@ impl<M: Medium> PageStore<M> {
         let in_force = newest.as_ref().ok().and_then(Option::as_ref).map(|(epoch, _)| *epoch);
         let is_in_force = |page: &GroupPage| Some(page.id.epoch) == in_force;
         let begun = journal.opened_first(&manifest, is_in_force);
+        let of_force = manifest
+            .iter()
+            .find(|(_, page)| is_in_force(page))
+            .map(|(at, _)| journal.shape.extent_of(*at));
+        let first = of_force.and_then(|id| its_extents[id.0 as usize].first);
+        let mut lost = Vec::with_capacity(unreadable.len());
+        for page in unreadable {
+            let is_older = match (first, in_force) {
+                (Some(first), Some(epoch)) => {
+                    journal.is_of_older_epoch(page.page, first, epoch).await
+                }
+                _ => false,
+            };
+            lost.extend((!is_older).then_some(page));
+        }
         let is_old = |page: &Unreadable| {
             in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
         };
-        Unreadable::check_all(&unreadable, is_old).map_err(of_journal)?;
+        Unreadable::check_all(&lost, is_old).map_err(of_journal)?;
         let Some((epoch, groups)) = newest? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
             let is_first =
@@ -175,6 +190,28 @@ impl<M: Medium> PageStore<M> {
             last_groups,
             takes_torn,
         }))
+    }
+
+    /// Whether the extent of a page was opened by the run that wrote the manifest in force, which begins with `first`, for an epoch before
+    /// that one: any of its pages says so.
+    async fn is_of_older_epoch(&self, page: PageNo, first: First, epoch: u32) -> bool {
+        let id = self.shape.extent_of(page);
+        let Some(known) = self.medium.opened_for(id) else { return false };
+        // A run gives a generation of an extent once.
+        let is_of_opening = |found: &First| {
+            found.kind == PageKind::Manifest
+                && found.is.run == first.is.run
+                && found.is.store == first.is.store
+                && found.generation() == known.generation as u32
+        };
+        for page in (0..self.shape.pages_per_extent).map(|index| self.shape.page(id, index)) {
+            let Ok(image) = self.medium.read(page, IoClass::Journal).await else { continue };
+            if whole(&image, page).is_some_and(|found| is_of_opening(&found)) {
+                let own = groups::decode(&image, PageKind::Manifest);
+                return own.is_some_and(|own| own.id.epoch < epoch);
+            }
+        }
+        false
     }
 
     /// The first run of the medium in which an extent was opened that has such pages; `None` if it is not known of one of them.
