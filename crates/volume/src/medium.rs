@@ -5,7 +5,6 @@ use std::future::Future;
 use pages::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
-use crate::planted::Fault;
 use crate::run;
 use crate::volume::Volume;
 
@@ -99,8 +98,7 @@ impl<M: Medium> Medium for Volume<M> {
             let extents = self.inner.extents.borrow();
             extents.get(extent).is_live && !extents.get(extent).seems_unsynced
         };
-        let believes = self.inner.planted.has(Fault::UnreadableAsUnwritten);
-        !believes && may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
+        may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
     }
 
     fn opened_for(&self, extent: ExtentId) -> Option<OpenedFor> {

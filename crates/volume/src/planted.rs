@@ -24,8 +24,6 @@ pub enum Fault {
     AcknowledgeBeforeNote,
     /// An extent that is being released counts, and one that was never synced.
     BelieveReleased,
-    /// What of an extent cannot be read was never written.
-    UnreadableAsUnwritten,
     /// Members are filled while the store is being opened.
     FillBeforeOpen,
     /// A filling takes pages for lost at once.
@@ -59,7 +57,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 24] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -70,7 +68,6 @@ impl Fault {
         Self::EnlistAtOnce,
         Self::AcknowledgeBeforeNote,
         Self::BelieveReleased,
-        Self::UnreadableAsUnwritten,
         Self::FillBeforeOpen,
         Self::GiveUpAtOnce,
         Self::LeaveStrayHeaders,
@@ -98,7 +95,6 @@ impl Fault {
                 | Self::EnlistAtOnce
                 | Self::AcknowledgeBeforeNote
                 | Self::BelieveReleased
-                | Self::UnreadableAsUnwritten
                 | Self::FillBeforeOpen
                 | Self::GiveUpAtOnce
                 | Self::LeaveStrayHeaders

@@ -197,11 +197,8 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let gone = all(&|found| *found == Found::Gone);
     let silent = (gone | unread).count_ones() as usize;
     let Some(newest) = newest_opening(found, rules) else {
-        // Those that are silent may have it: what is there is not to be taken for nothing. So may those in whose places others are; if no one
-        // is left who has anything, the volume may be new.
-        let untold = gone | unread | rules.fresh;
-        let is_known = untold.count_ones() as usize <= spares || untold == all(&|_| true);
-        return (silent > spares || silent > 0 && !is_known).then_some(Verdict::UNKNOWN);
+        // Those that are silent may have it: what is there is not to be taken for nothing.
+        return (silent > spares).then_some(Verdict::UNKNOWN);
     };
     let (current, there) = (newest.holders, !gone & all(&|_| true));
     let denies = there & !current & !unread;
@@ -422,21 +419,6 @@ mod tests {
                 let whole = verdict.map(|verdict| verdict.whole);
                 assert_eq!(whole, expected, "{stream:?}, {silent:?}, {listed:b}");
             }
-        }
-    }
-
-    #[test]
-    fn nobody_knows_of_an_extent_whose_members_are_silent_or_new() {
-        for (members, fresh, expected) in [
-            ([BLANK, Found::Gone, BLANK], 0, None),
-            ([BLANK, Found::Gone, BLANK], 0b001, Some(0)),
-            ([BLANK, Found::Unread, BLANK], 0b100, Some(0)),
-            ([BLANK, BLANK, BLANK], 0b111, None),
-            // Perhaps nothing was ever written.
-            ([BLANK, Found::Gone, BLANK], 0b101, None),
-        ] {
-            let verdict = judge(&members, &Rules { fresh, ..rules(PARITY, 1) });
-            assert_eq!(verdict.map(|verdict| verdict.whole), expected, "{members:?}, {fresh:b}");
         }
     }
 

@@ -31,7 +31,6 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::EnlistAtOnce
         | Fault::AcknowledgeBeforeNote
         | Fault::BelieveReleased
-        | Fault::UnreadableAsUnwritten
         | Fault::FillBeforeOpen
         | Fault::GiveUpAtOnce
         | Fault::LeaveStrayHeaders
