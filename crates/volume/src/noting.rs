@@ -147,11 +147,7 @@ impl<M: Medium> Inner<M> {
     /// What it says of a member, in its headers, that it lacks an extent.
     pub(crate) fn standing(&self, member: usize) -> Standing {
         let is_unlisted = self.unlisted.get() & bit(member) != 0;
-        if is_unlisted && !self.planted.has(Fault::EnlistAtOnce) {
-            Standing::Unlisted
-        } else {
-            Standing::Listed
-        }
+        if is_unlisted { Standing::Unlisted } else { Standing::Listed }
     }
 
     /// Of these members, those that lack an extent are not listed.

@@ -18,14 +18,10 @@ pub enum Fault {
     NoteTooMany,
     /// A header that cannot be read is none.
     UnreadAsBlank,
-    /// A member says that it is listed before what it lacks is noted.
-    EnlistAtOnce,
     /// A sync is acknowledged before it is noted who has not got it.
     AcknowledgeBeforeNote,
     /// An extent that is being released counts, and one that was never synced.
     BelieveReleased,
-    /// Members are filled while the store is being opened.
-    FillBeforeOpen,
     /// A filling takes pages for lost at once.
     GiveUpAtOnce,
     /// Headers of openings that do not count stay.
@@ -57,7 +53,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 22] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -65,10 +61,8 @@ impl Fault {
         Self::ForgetAbsence,
         Self::NoteTooMany,
         Self::UnreadAsBlank,
-        Self::EnlistAtOnce,
         Self::AcknowledgeBeforeNote,
         Self::BelieveReleased,
-        Self::FillBeforeOpen,
         Self::GiveUpAtOnce,
         Self::LeaveStrayHeaders,
         Self::NoteFilledEarly,
@@ -92,10 +86,8 @@ impl Fault {
             self,
             Self::NoteTooMany
                 | Self::UnreadAsBlank
-                | Self::EnlistAtOnce
                 | Self::AcknowledgeBeforeNote
                 | Self::BelieveReleased
-                | Self::FillBeforeOpen
                 | Self::GiveUpAtOnce
                 | Self::LeaveStrayHeaders
                 | Self::NoteFilledEarly

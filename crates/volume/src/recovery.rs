@@ -42,9 +42,6 @@ impl<M: Medium> Volume<M> {
             inner.survey(id, found, (fresh, listed)).await;
         }
         inner.unlist(!listed);
-        if inner.planted.has(Fault::FillBeforeOpen) {
-            volume.begin_filling();
-        }
         Ok(volume)
     }
 

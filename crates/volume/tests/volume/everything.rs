@@ -22,8 +22,8 @@ const TRIALS: u64 = 150;
 /// A client that has no answer for so long, while commands answer, waits for ever. Longer than a filling reads again what cannot
 /// be read.
 pub(crate) const PATIENCE: Nanos = Nanos::from_millis(60_000);
-/// The same for fillings of all extents, which are taken up again for an hour.
-pub(crate) const FILLS_WITHIN: Nanos = Nanos::from_millis(4_000_000);
+/// The same for fillings of all extents, which are taken up again for an hour, and read again for seconds each time.
+pub(crate) const FILLS_WITHIN: Nanos = Nanos::from_millis(14_400_000);
 
 /// What happened in histories.
 #[derive(Clone, Copy, Default, Debug)]

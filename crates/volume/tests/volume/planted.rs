@@ -28,10 +28,8 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         Fault::SyncWithoutSlots => &["wrong bytes", "cannot be read", "was synced"],
         Fault::NoteTooMany
         | Fault::UnreadAsBlank
-        | Fault::EnlistAtOnce
         | Fault::AcknowledgeBeforeNote
         | Fault::BelieveReleased
-        | Fault::FillBeforeOpen
         | Fault::GiveUpAtOnce
         | Fault::LeaveStrayHeaders
         | Fault::NoteFilledEarly => unreachable!("faults.rs and everything/planted.rs have them"),

@@ -9,10 +9,9 @@ use super::history;
 const WITHIN: u64 = 600;
 
 /// What a fault does, in the words of a complaint: one of these. No other counts.
-const FAULTS: [(Fault, &[&str]); 5] = [
+const FAULTS: [(Fault, &[&str]); 4] = [
     (Fault::AcknowledgeBeforeNote, &["is damaged", "not a round of"]),
     (Fault::BelieveReleased, &["it does not open: the device is gone"]),
-    (Fault::FillBeforeOpen, &["is damaged", "not a round of"]),
     (Fault::GiveUpAtOnce, &["pages were given up at once"]),
     (Fault::LeaveStrayHeaders, &["it does not open: the device is gone"]),
 ];
@@ -33,10 +32,9 @@ fn planted_faults_of_what_is_noted_believed_and_filled_are_caught() {
 }
 
 #[test]
-fn planted_faults_of_fillings_are_caught() {
-    for fault in [Fault::EnlistAtOnce, Fault::NoteFilledEarly] {
-        let error = every_cut(Script::Filling, Some(fault), 1).expect_err("it is caught");
-        println!("{fault:?}: {}", error.lines().next().unwrap_or_default());
-        assert!(error.contains(": headers of "), "{fault:?}: {error}");
-    }
+fn a_planted_fault_of_fillings_is_caught() {
+    let fault = Some(Fault::NoteFilledEarly);
+    let error = every_cut(Script::Filling, fault, 1).expect_err("it is caught");
+    println!("{fault:?}: {}", error.lines().next().unwrap_or_default());
+    assert!(error.contains(": headers of "), "{error}");
 }
