@@ -9,6 +9,7 @@
 //!  log ........ writes that are not in the index yet, in groups
 //!  manifest ... edits since the last checkpoint, and when the next one is due
 //!  scan ....... what a power cut left of both
+//!  unreadable, unneeded .. what of them cannot be read, and is not needed
 //!  reopening .. what every index does with that
 //!  fields ..... what the edits of every index have in them
 //! ```
@@ -23,6 +24,7 @@ pub(crate) mod log;
 pub mod manifest;
 pub(crate) mod reopening;
 pub mod scan;
+mod unneeded;
 mod unreadable;
 
 use serde::Deserialize;

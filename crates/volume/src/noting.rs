@@ -87,7 +87,10 @@ impl<M: Medium> Inner<M> {
     /// Notes whatever a member lacks. From then on its headers say that it is listed: an extent that it lacks is noted, or was
     /// never synced. As long as anything cannot be noted, or it has no header, the member stays as it is.
     pub(crate) async fn enlist(self: &Rc<Self>, member: usize) {
-        while self.is_anywhere {
+        if !self.is_anywhere {
+            return;
+        }
+        loop {
             let due = self.unnoted(member);
             if due.is_empty() {
                 return self.note_listed(&self.taker(member)).await;
@@ -242,10 +245,6 @@ impl<M: Medium> Inner<M> {
         };
         if !self.is_anywhere {
             return Ok(());
-        }
-        if self.planted.has(Fault::NoteFilledEarly) {
-            self.append_headers(!missing & !bit(taker.index), id, life).await;
-            self.sync_members(stream).await;
         }
         self.of_member(taker, self.append_header(taker, id).await)?;
         self.of_member(taker, taker.medium.sync_by(self.pass(stream), stream).await)?;

@@ -26,8 +26,6 @@ pub enum Fault {
     GiveUpAtOnce,
     /// Headers of openings that do not count stay.
     LeaveStrayHeaders,
-    /// The others say that a member was filled before it has its own header.
-    NoteFilledEarly,
     /// A stripe that is written while it is being filled in is not filled in again.
     FillWithoutRecheck,
     /// What cannot be rebuilt is filled in as if nothing had been there.
@@ -53,7 +51,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 21] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -65,7 +63,6 @@ impl Fault {
         Self::BelieveReleased,
         Self::GiveUpAtOnce,
         Self::LeaveStrayHeaders,
-        Self::NoteFilledEarly,
         Self::FillWithoutRecheck,
         Self::LostAsEmpty,
         Self::ReleaseUnderFill,
@@ -90,7 +87,6 @@ impl Fault {
                 | Self::BelieveReleased
                 | Self::GiveUpAtOnce
                 | Self::LeaveStrayHeaders
-                | Self::NoteFilledEarly
         )
     }
 

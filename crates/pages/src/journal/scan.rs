@@ -114,27 +114,8 @@ impl<M: Medium> PageStore<M> {
         let newest = newest_epoch(&manifest, takes_torn);
         // Without a manifest in force nobody knows what is not needed.
         let in_force = newest.as_ref().ok().and_then(Option::as_ref).map(|(epoch, _)| *epoch);
-        let is_in_force = |page: &GroupPage| Some(page.id.epoch) == in_force;
-        let begun = journal.opened_first(&manifest, is_in_force);
-        let of_force = manifest
-            .iter()
-            .find(|(_, page)| is_in_force(page))
-            .map(|(at, _)| journal.shape.extent_of(*at));
-        let first = of_force.and_then(|id| its_extents[id.0 as usize].first);
-        let mut lost = Vec::with_capacity(unreadable.len());
-        for page in unreadable {
-            let is_older = match (first, in_force) {
-                (Some(first), Some(epoch)) => {
-                    journal.is_of_older_epoch(page.page, first, epoch).await
-                }
-                _ => false,
-            };
-            lost.extend((!is_older).then_some(page));
-        }
-        let is_old = |page: &Unreadable| {
-            in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
-        };
-        Unreadable::check_all(&lost, is_old).map_err(of_journal)?;
+        let checked = journal.check_manifest(its_extents, &manifest, &unreadable, in_force).await;
+        checked.map_err(of_journal)?;
         let Some((epoch, groups)) = newest? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
             let is_first =
@@ -144,17 +125,12 @@ impl<M: Medium> PageStore<M> {
             if !is_new || all().any(|found| found.first.is_some_and(is_other)) {
                 return Err(OpenError::NoManifest);
             }
+            Unreadable::check_all(&unreadable_log, |_| false).map_err(of_journal)?;
             // What is in doubt a member knows that is away.
             let is_in_doubt = all().any(|found| found.is_in_doubt);
             return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
         };
-        let of_manifest = |first: &First| first.kind == PageKind::Manifest;
-        let firsts = its_extents.iter().filter_map(|found| found.first);
-        let mut ids = firsts.filter(of_manifest).map(|first| first.is.store);
-        let id = ids.next().ok_or(OpenError::NoManifest)?;
-        if ids.any(|other| other != id) {
-            return Err(OpenError::DamagedJournal("pages of two stores"));
-        }
+        let id = store_of(its_extents)?;
         let is_foreign = |found: &Found| found.first.is_some_and(|first| first.is.store != id);
         if apart.is_some() && extents.iter().any(is_foreign) {
             return Err(OpenError::ForeignJournal);
@@ -171,11 +147,9 @@ impl<M: Medium> PageStore<M> {
         let mut in_force = manifest;
         in_force.retain(|(_, page)| page.id.epoch == epoch);
         let manifest_extents = in_force.iter().map(extent_of).collect();
-        let log_extents: BTreeSet<ExtentId> = log.iter().map(extent_of).collect();
-        let opened_in = |id: ExtentId| Some((id, journal.medium.opened_for(id)?.run));
-        let log_opened_in = log_extents.into_iter().filter_map(opened_in).collect();
         let last_groups = [last_group(&log), last_group(&in_force)];
-        let log = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
+        let log: Vec<_> = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
+        let log_opened_in = journal.opened_in(&log);
         Ok(Some(Scan {
             extents,
             apart,
@@ -190,41 +164,6 @@ impl<M: Medium> PageStore<M> {
             last_groups,
             takes_torn,
         }))
-    }
-
-    /// Whether the extent of a page was opened by the run that wrote the manifest in force, which begins with `first`, for an epoch before
-    /// that one: any of its pages says so.
-    async fn is_of_older_epoch(&self, page: PageNo, first: First, epoch: u32) -> bool {
-        let id = self.shape.extent_of(page);
-        let Some(known) = self.medium.opened_for(id) else { return false };
-        // A run gives a generation of an extent once.
-        let is_of_opening = |found: &First| {
-            found.kind == PageKind::Manifest
-                && found.is.run == first.is.run
-                && found.is.store == first.is.store
-                && found.generation() == known.generation as u32
-        };
-        for page in (0..self.shape.pages_per_extent).map(|index| self.shape.page(id, index)) {
-            let Ok(image) = self.medium.read(page, IoClass::Journal).await else { continue };
-            if whole(&image, page).is_some_and(|found| is_of_opening(&found)) {
-                let own = groups::decode(&image, PageKind::Manifest);
-                return own.is_some_and(|own| own.id.epoch < epoch);
-            }
-        }
-        false
-    }
-
-    /// The first run of the medium in which an extent was opened that has such pages; `None` if it is not known of one of them.
-    fn opened_first(
-        &self,
-        pages: &[(PageNo, GroupPage)],
-        is_such: impl Fn(&GroupPage) -> bool,
-    ) -> Option<u64> {
-        let such = pages.iter().filter(|(_, page)| is_such(page));
-        let run = |(at, _): &(PageNo, GroupPage)| {
-            self.medium.opened_for(self.shape.extent_of(*at)).map(|known| known.run)
-        };
-        such.map(run).min().flatten()
     }
 
     /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
@@ -479,11 +418,23 @@ fn read_whole<T>(
 }
 
 /// What a whole page says of itself.
-fn whole(image: &PageImage, page: PageNo) -> Option<First> {
+pub(super) fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     let is = Identity { page, ..stamp(image.bytes())? };
     page::check(image, is).ok()?;
     let kind = Page::parse(image.bytes())?.kind;
     Some(First { kind, is })
+}
+
+/// The store that a manifest in these extents is of.
+fn store_of(extents: &[Found]) -> Result<StoreId, OpenError> {
+    let of_manifest = |first: &First| first.kind == PageKind::Manifest;
+    let firsts = extents.iter().filter_map(|found| found.first);
+    let mut ids = firsts.filter(of_manifest).map(|first| first.is.store);
+    let id = ids.next().ok_or(OpenError::NoManifest)?;
+    if ids.any(|other| other != id) {
+        return Err(OpenError::DamagedJournal("pages of two stores"));
+    }
+    Ok(id)
 }
 
 /// The pages of the last group.

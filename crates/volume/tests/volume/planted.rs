@@ -31,8 +31,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::AcknowledgeBeforeNote
         | Fault::BelieveReleased
         | Fault::GiveUpAtOnce
-        | Fault::LeaveStrayHeaders
-        | Fault::NoteFilledEarly => unreachable!("faults.rs and everything/planted.rs have them"),
+        | Fault::LeaveStrayHeaders => unreachable!("faults.rs and everything/planted.rs have them"),
         Fault::ReadBusyMembers => &["reads went to busy members"],
         Fault::EndSlotsEarly => &["writes ended in DTWIN"],
     }

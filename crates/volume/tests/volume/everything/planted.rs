@@ -2,7 +2,6 @@
 
 use volume::Fault;
 
-use super::enumerated::{Script, every_cut};
 use super::history;
 
 /// Seeds within which a fault must show.
@@ -29,12 +28,4 @@ fn planted_faults_of_what_is_noted_believed_and_filled_are_caught() {
         });
         assert!(caught, "{fault:?} was not caught as one of {symptoms:?}");
     }
-}
-
-#[test]
-fn a_planted_fault_of_fillings_is_caught() {
-    let fault = Some(Fault::NoteFilledEarly);
-    let error = every_cut(Script::Filling, fault, 1).expect_err("it is caught");
-    println!("{fault:?}: {}", error.lines().next().unwrap_or_default());
-    assert!(error.contains(": headers of "), "{error}");
 }

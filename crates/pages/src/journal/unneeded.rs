@@ -1,0 +1,87 @@
+//! What of log and manifest cannot be read, and is not needed by what the medium knows of their extents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use runtime::IoClass;
+
+use crate::error::OpenError;
+use crate::format::page::PageKind;
+use crate::journal::groups::{self, GroupPage};
+use crate::journal::scan::{First, Found, whole};
+use crate::journal::unreadable::Unreadable;
+use crate::medium::{ExtentId, Medium, PageNo};
+use crate::store::PageStore;
+
+impl<M: Medium> PageStore<M> {
+    /// Checks that what cannot be read of the manifest is of earlier epochs than the one in force, of which some pages were found.
+    ///
+    /// # Errors
+    /// As [`Unreadable::check_all`].
+    pub(super) async fn check_manifest(
+        &self,
+        extents: &[Found],
+        manifest: &[(PageNo, GroupPage)],
+        unreadable: &[Unreadable],
+        in_force: Option<u32>,
+    ) -> Result<(), OpenError> {
+        let is_in_force = |page: &GroupPage| Some(page.id.epoch) == in_force;
+        let begun = self.opened_first(manifest, is_in_force);
+        let of_force = manifest.iter().find(|(_, page)| is_in_force(page));
+        let first =
+            of_force.and_then(|(at, _)| extents[self.shape.extent_of(*at).0 as usize].first);
+        let mut lost = Vec::with_capacity(unreadable.len());
+        for page in unreadable {
+            let is_older = match (first, in_force) {
+                (Some(first), Some(epoch)) => self.is_of_older_epoch(page.page, first, epoch).await,
+                _ => false,
+            };
+            lost.extend((!is_older).then_some(*page));
+        }
+        let is_old = |page: &Unreadable| {
+            in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
+        };
+        Unreadable::check_all(&lost, is_old)
+    }
+
+    /// The runs of the medium in which extents were opened that hold pages of the log, as far as they are known.
+    pub(super) fn opened_in(&self, log: &[(ExtentId, GroupPage)]) -> BTreeMap<ExtentId, u64> {
+        let extents: BTreeSet<ExtentId> = log.iter().map(|(id, _)| *id).collect();
+        let opened_in = |id: ExtentId| Some((id, self.medium.opened_for(id)?.run));
+        extents.into_iter().filter_map(opened_in).collect()
+    }
+
+    /// Whether the extent of a page was opened by the run that wrote the manifest in force, which begins with `first`, for an epoch before
+    /// that one: any of its pages says so.
+    async fn is_of_older_epoch(&self, page: PageNo, first: First, epoch: u32) -> bool {
+        let id = self.shape.extent_of(page);
+        let Some(known) = self.medium.opened_for(id) else { return false };
+        // A run gives a generation of an extent once.
+        let is_of_opening = |found: &First| {
+            found.kind == PageKind::Manifest
+                && found.is.run == first.is.run
+                && found.is.store == first.is.store
+                && found.generation() == known.generation as u32
+        };
+        for page in (0..self.shape.pages_per_extent).map(|index| self.shape.page(id, index)) {
+            let Ok(image) = self.medium.read(page, IoClass::Journal).await else { continue };
+            if whole(&image, page).is_some_and(|found| is_of_opening(&found)) {
+                let own = groups::decode(&image, PageKind::Manifest);
+                return own.is_some_and(|own| own.id.epoch < epoch);
+            }
+        }
+        false
+    }
+
+    /// The first run of the medium in which an extent was opened that has such pages; `None` if it is not known of one of them.
+    fn opened_first(
+        &self,
+        pages: &[(PageNo, GroupPage)],
+        is_such: impl Fn(&GroupPage) -> bool,
+    ) -> Option<u64> {
+        let such = pages.iter().filter(|(_, page)| is_such(page));
+        let run = |(at, _): &(PageNo, GroupPage)| {
+            self.medium.opened_for(self.shape.extent_of(*at)).map(|known| known.run)
+        };
+        such.map(run).min().flatten()
+    }
+}
