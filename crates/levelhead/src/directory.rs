@@ -294,7 +294,12 @@ pub(crate) fn lost(directories: &[PathBuf]) -> Vec<PathBuf> {
 /// Directories of a store whose pages are on a file system that takes no writes, and can be read.
 pub(crate) fn read_only(directories: &[PathBuf]) -> Vec<PathBuf> {
     let is_read_only = |directory: &&PathBuf| {
-        let opened = fs::OpenOptions::new().write(true).open(data_file(directory));
+        let file = data_file(directory);
+        // A pipe in its place would wait for a reader.
+        if !file.is_file() {
+            return false;
+        }
+        let opened = fs::OpenOptions::new().write(true).open(file);
         opened.is_err_and(|error| error.kind() == ErrorKind::ReadOnlyFilesystem)
     };
     directories.iter().filter(is_read_only).cloned().collect()
