@@ -87,9 +87,8 @@ impl Harm {
 
     /// A set that was filled is as good as any.
     fn look(&mut self, machine: &Machine, tally: &mut Tally) {
-        let volume = machine.store.volume().expect("there is redundancy");
         if let Victim::Filling(set) = self.victim
-            && ![volume.failed_members(), volume.members_behind()].concat().contains(&set)
+            && !lacking(machine).contains(&set)
         {
             self.victim = Victim::None;
             tally.filled += 1;
@@ -131,9 +130,14 @@ impl Harm {
 
 /// Whether all but one have what they should have.
 fn others_are_whole(machine: &Machine, set: usize, sets: usize) -> bool {
+    let lacking = lacking(machine);
+    (0..sets).all(|other| other == set || !lacking.contains(&other))
+}
+
+/// Sets that are lost, or lack something that was written.
+fn lacking(machine: &Machine) -> Vec<usize> {
     let volume = machine.store.volume().expect("there is redundancy");
-    let behind = [volume.failed_members(), volume.members_behind()].concat();
-    (0..sets).all(|other| other == set || !behind.contains(&other))
+    [volume.failed_members(), volume.members_behind()].concat()
 }
 
 /// Blocks of a set rot, or it loses writes.

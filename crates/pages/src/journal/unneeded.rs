@@ -29,18 +29,18 @@ impl<M: Medium> PageStore<M> {
         let of_force = manifest.iter().find(|(_, page)| is_in_force(page));
         let first =
             of_force.and_then(|(at, _)| extents[self.shape.extent_of(*at).0 as usize].first);
-        let mut lost = Vec::with_capacity(unreadable.len());
-        for page in unreadable {
-            let is_older = match (first, in_force) {
-                (Some(first), Some(epoch)) => self.is_of_older_epoch(page.page, first, epoch).await,
-                _ => false,
-            };
-            lost.extend((!is_older).then_some(*page));
-        }
         let is_old = |page: &Unreadable| {
             in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
         };
-        Unreadable::check_all(&lost, is_old)
+        // Reading the extent is for the few that nothing else is known of.
+        for lost in unreadable.iter().filter(|page| !is_old(page)) {
+            let is_older = match (first, in_force) {
+                (Some(first), Some(epoch)) => self.is_of_older_epoch(lost.page, first, epoch).await,
+                _ => false,
+            };
+            Unreadable::check_all(&[*lost], |_| is_older)?;
+        }
+        Ok(())
     }
 
     /// The runs of the medium in which extents were opened that hold pages of the log, as far as they are known.

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use fuzz::from_environment;
 use runtime::{Rng, Runtime};
-use volume::Fault;
 
 use super::clients::Clients;
 use super::openings::{compare, open_for_good, open_store, open_whole};
@@ -16,7 +15,7 @@ use crate::memory::{Command, Disk, Fails};
 
 /// What is done behind an opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Script {
+enum Script {
     /// Pairs are written, and brought into the index: extents are opened and released meanwhile.
     Commit,
     /// A blank member is filled.
@@ -70,8 +69,8 @@ fn run(world: &World, script: Script, until: u64) -> Result<bool, String> {
 }
 
 /// A store with data, of which a member is blank if it is to be filled.
-fn prepared(script: Script, fault: Option<Fault>) -> World {
-    let world = with_data(1, fault);
+fn prepared(script: Script) -> World {
+    let world = with_data(1);
     if script == Script::Filling {
         *world.disks[BLANK].borrow_mut() = Disk::new(SHAPE, true, 77);
     }
@@ -80,8 +79,8 @@ fn prepared(script: Script, fault: Option<Fault>) -> World {
 }
 
 /// Every command fails. Returns how many stores were opened again.
-fn every_failure(script: Script, fault: Option<Fault>, step: u64) -> Result<u64, String> {
-    let world = prepared(script, fault);
+fn every_failure(script: Script, step: u64) -> Result<u64, String> {
+    let world = prepared(script);
     let whole = world.fork();
     run(&whole, script, u64::MAX)?;
     let mut runs = 0;
@@ -114,8 +113,8 @@ fn end(world: &World, number: u64, has_lost_pages: bool) -> Result<(), String> {
 }
 
 /// Power is cut behind every command, of one member first, or of all. A member is lost then, unless one was blank.
-pub(crate) fn every_cut(script: Script, fault: Option<Fault>, step: u64) -> Result<u64, String> {
-    let world = prepared(script, fault);
+fn every_cut(script: Script, step: u64) -> Result<u64, String> {
+    let world = prepared(script);
     let whole = world.fork();
     run(&whole, script, u64::MAX)?;
     let last: u64 = given(&whole).iter().sum();
@@ -175,7 +174,7 @@ fn open_in_doubt(world: &World, seed: u64, member: usize) -> Result<(), String> 
 fn every_command_of_a_commit_and_of_a_filling_may_fail() {
     let step = from_environment("LEVELHEAD_EVERY").unwrap_or(23);
     for script in [Script::Commit, Script::Filling] {
-        let runs = every_failure(script, None, step).unwrap_or_else(|error| panic!("{error}"));
+        let runs = every_failure(script, step).unwrap_or_else(|error| panic!("{error}"));
         println!("{script:?}: {runs} stores opened again");
     }
 }
@@ -184,7 +183,7 @@ fn every_command_of_a_commit_and_of_a_filling_may_fail() {
 fn power_may_be_cut_behind_every_command_of_a_commit_and_of_a_filling() {
     let step = from_environment("LEVELHEAD_EVERY").unwrap_or(23);
     for script in [Script::Commit, Script::Filling] {
-        let runs = every_cut(script, None, step).unwrap_or_else(|error| panic!("{error}"));
+        let runs = every_cut(script, step).unwrap_or_else(|error| panic!("{error}"));
         println!("{script:?}: {runs} stores opened again");
     }
 }

@@ -334,8 +334,8 @@ fn complaint_of(life: &Life) -> Result<(), String> {
 }
 
 /// A store that was written for a while and stopped, all members whole.
-pub(crate) fn with_data(seed: u64, fault: Option<Fault>) -> World {
-    let mut history = History::new(seed, fault);
+pub(crate) fn with_data(seed: u64) -> World {
+    let mut history = History::new(seed, None);
     let rt = Runtime::new(seed);
     let clients = Clients::new(&rt.handle(), &history.world.asked, &Rc::default());
     let life = Rc::new(Life { clients, opened: RefCell::default() });
