@@ -165,13 +165,15 @@ impl<M: Medium> Volume<M> {
         failed.map(|(index, _)| index).collect()
     }
 
-    /// Members that answer and lack something that was written, by their numbers.
+    /// Members that answer and lack something that was written, by their numbers. A member has an extent that it
+    /// was filled with once a header of its own says so durably.
     pub fn members_behind(&self) -> Vec<usize> {
-        let extents = self.inner.extents.borrow();
-        let is_behind = |member: &usize| {
-            self.inner.condition(*member) != Condition::Gone && extents.rows_to_fill(*member) > 0
+        let (extents, members) = (self.inner.extents.borrow(), self.inner.members.borrow());
+        let is_behind = |(index, member): &(usize, &Member<M>)| {
+            let lacks = member.filled_with.is_some() || extents.rows_to_fill(*index) > 0;
+            member.condition != Condition::Gone && lacks
         };
-        (0..self.inner.stripes.members()).filter(is_behind).collect()
+        members.iter().enumerate().filter(is_behind).map(|(index, _)| index).collect()
     }
 
     /// Members of which a part could not be read when the volume was put together, by their numbers.

@@ -75,6 +75,13 @@ fn trials_with_windows_that_failed_once() {
     }
 }
 
+/// A set was told to be whole before its own header of what it was filled with was durable (139).
+#[test]
+fn trials_with_windows_of_drives_that_failed_once() {
+    let outcome = run_trial(139, Shape::windows_of_drives_of_seed(139), None);
+    outcome.unwrap_or_else(|complaint| panic!("{complaint}"));
+}
+
 #[test]
 fn the_same_seed_runs_the_same_way() {
     for seed in [1, 4] {

@@ -30,8 +30,16 @@ fn given(world: &World) -> [u64; 4] {
     [of(0), of(1), of(2), of(3)]
 }
 
-/// Runs the script until that many commands were given, or to its end. Returns whether pages were given up for lost.
-fn run(world: &World, script: Script, until: u64) -> Result<bool, String> {
+/// How a script left a volume.
+struct Left {
+    /// Pages were given up for lost.
+    has_lost_pages: bool,
+    /// No member lacks anything.
+    is_whole: bool,
+}
+
+/// Runs the script until that many commands were given, or to its end.
+fn run(world: &World, script: Script, until: u64) -> Result<Left, String> {
     let rt = Runtime::new(3);
     let (handle, setup) = (rt.handle(), world.setup(&rt.handle()));
     let has_failed = Rc::new(Cell::new(true));
@@ -62,7 +70,13 @@ fn run(world: &World, script: Script, until: u64) -> Result<bool, String> {
     };
     rt.run_until_true(is_over);
     if script.is_finished() || given(world).iter().sum::<u64>() >= until {
-        Ok(volume.borrow().as_ref().is_some_and(|volume| volume.stats().lost_pages > 0))
+        let volume = volume.borrow();
+        let (volume, lost) = (volume.as_ref(), |volume: &Memory| volume.stats().lost_pages > 0);
+        let is_whole = |volume: &Memory| volume.members_behind().is_empty();
+        Ok(Left {
+            has_lost_pages: volume.is_some_and(lost),
+            is_whole: volume.is_some_and(is_whole),
+        })
     } else {
         Err("the script stands still".to_owned())
     }
@@ -95,8 +109,8 @@ fn every_failure(script: Script, step: u64) -> Result<u64, String> {
                     fork.fail((member + after as usize) % MEMBERS, fails);
                 }
                 let what = |error| format!("{script:?}, {members} members, {fails:?}: {error}");
-                let lost = run(&fork, script, u64::MAX).map_err(what)?;
-                end(&fork, after, lost).map_err(what)?;
+                let left = run(&fork, script, u64::MAX).map_err(what)?;
+                end(&fork, after, left.has_lost_pages).map_err(what)?;
                 runs += 1;
             }
         }
@@ -112,7 +126,8 @@ fn end(world: &World, number: u64, has_lost_pages: bool) -> Result<(), String> {
     open_whole(world, rng.next_u64(), None, has_lost_pages)
 }
 
-/// Power is cut behind every command, of one member first, or of all. A member is lost then, unless one was blank.
+/// Power is cut behind every command, of one member first, or of all. A member is lost then. While another one is
+/// still behind, the store may refuse to open.
 fn every_cut(script: Script, step: u64) -> Result<u64, String> {
     let world = prepared(script);
     let whole = world.fork();
@@ -123,7 +138,7 @@ fn every_cut(script: Script, step: u64) -> Result<u64, String> {
         for first in [None, Some(until as usize % MEMBERS)] {
             let fork = world.fork();
             let what = |error| format!("{script:?}, cut after {until}, first {first:?}: {error}");
-            run(&fork, script, until).map_err(what)?;
+            let is_whole = run(&fork, script, until).map_err(what)?.is_whole;
             if let Some(first) = first {
                 fork.disks[first].borrow_mut().power_cut(&mut Rng::new(until));
             }
@@ -136,8 +151,7 @@ fn every_cut(script: Script, step: u64) -> Result<u64, String> {
             let away = (until as usize / 3) % MEMBERS;
             let opened = open_away(&fork, until, away);
             // Beyond what the layout stands it may refuse, and not open with less.
-            let may_refuse =
-                |error: &String| script == Script::Filling && error.contains("does not open");
+            let may_refuse = |error: &String| !is_whole && error.contains("does not open");
             match opened {
                 Err(error) if !may_refuse(&error) => {
                     return Err(what(format!("without {away}: {error}")));
