@@ -73,6 +73,9 @@ pub(crate) struct ServeArguments {
     /// How large each file of the store may become: a larger size than before makes it grow. Without it as large as before; a new one 16 GiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     capacity: Option<u64>,
+    /// Take all of --capacity from the disk at once: a full store takes deletes then also where others have filled the disk
+    #[arg(long)]
+    preallocate: bool,
     /// Memory for the store's index and cache
     #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
     memory: u64,
@@ -116,6 +119,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let options = options(arguments, allow_files(arguments.max_clients as usize))?;
     let store_options = arguments.windows.added_to(levelhead::Options {
         capacity_bytes: arguments.capacity.unwrap_or(0),
+        preallocate: arguments.preallocate,
         memory_bytes: arguments.memory,
         value_cache_bytes: arguments.value_cache,
         degraded: arguments.degraded,

@@ -1,6 +1,7 @@
 //! One file: what it is now, what is surely on the medium, and what may be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use runtime::Rng;
@@ -27,6 +28,8 @@ struct Change {
 #[derive(Clone, Default)]
 pub(crate) struct File {
     now: BTreeMap<u64, Arc<[u8]>>,
+    /// Blocks that have room and nothing in it. A cut takes it back.
+    given: BTreeSet<u64>,
     size: u64,
     durable: BTreeMap<u64, Arc<[u8]>>,
     durable_size: u64,
@@ -61,6 +64,10 @@ impl Mood {
     }
 }
 
+fn blocks_of(offset: u64, bytes: u64) -> Range<u64> {
+    offset / BLOCK_BYTES..(offset + bytes).div_ceil(BLOCK_BYTES)
+}
+
 fn put(blocks: &mut BTreeMap<u64, Arc<[u8]>>, block: u64, content: Content) {
     match content {
         Some(bytes) => drop(blocks.insert(block, bytes)),
@@ -73,8 +80,25 @@ impl File {
         self.size
     }
 
+    /// Blocks that have room.
     pub(crate) fn blocks_in_use(&self) -> u64 {
-        self.now.len() as u64
+        (self.now.len() + self.given.len()) as u64
+    }
+
+    /// Blocks of a range that have no room.
+    pub(crate) fn blocks_without_room(&self, offset: u64, bytes: u64) -> u64 {
+        let range = blocks_of(offset, bytes);
+        let has = self.now.range(range.clone()).count() + self.given.range(range.clone()).count();
+        range.end - range.start - has as u64
+    }
+
+    /// Gives a range room. The file grows if it has to.
+    pub(crate) fn give(&mut self, offset: u64, bytes: u64) {
+        let missing = blocks_of(offset, bytes).filter(|block| !self.now.contains_key(block));
+        self.given.extend(missing);
+        if offset + bytes > self.size {
+            self.resize(offset + bytes);
+        }
     }
 
     pub(crate) fn read(&self, offset: u64, bytes: usize) -> Vec<u8> {
@@ -93,6 +117,7 @@ impl File {
 
     /// Changes blocks; what is changed may be on the medium from now on, and is covered by syncs after [`Self::end`].
     fn change(&mut self, block: u64, to: Content, by: Ticket) {
+        self.given.remove(&block);
         put(&mut self.now, block, to.clone());
         self.changes.entry(block).or_default().push(Change { to, by });
     }
@@ -127,7 +152,8 @@ impl File {
     pub(crate) fn begin_zeroing(&mut self, offset: u64, bytes: u64) -> Ticket {
         let ticket = self.ticket();
         let range = offset.div_ceil(BLOCK_BYTES)..(offset + bytes) / BLOCK_BYTES;
-        let used: Vec<u64> = self.now.range(range).map(|(block, _)| *block).collect();
+        let used: Vec<u64> = self.now.range(range.clone()).map(|(block, _)| *block).collect();
+        self.given.retain(|block| !range.contains(block));
         for block in used {
             self.change(block, None, ticket);
         }

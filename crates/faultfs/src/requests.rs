@@ -58,6 +58,16 @@ fn attributes(number: u64, node: &Node) -> FileAttr {
     }
 }
 
+/// Whether the disk has room for what is written to a file.
+fn check_room(state: &mut State, node: u64, offset: u64, bytes: u64) -> Answer<()> {
+    let new = state.disk.file(node).ok_or(Errno::EIO)?.blocks_without_room(offset, bytes);
+    let wanted = (state.disk.blocks_in_use() + new) * BLOCK_BYTES;
+    match state.faults.room {
+        Some(room) if new > 0 && wanted > room => Err(Errno::ENOSPC),
+        _ => Ok(()),
+    }
+}
+
 fn of_number(errno: i32) -> Errno {
     Errno::from_i32(errno)
 }
@@ -98,12 +108,7 @@ impl Requests {
     fn write(&self, node: u64, offset: u64, data: &[u8], is_forced: bool) -> Answer<u32> {
         let ticket = {
             let mut state = self.state(Some(Kind::Write))?;
-            let new = (data.len() as u64).div_ceil(BLOCK_BYTES);
-            if let Some(room) = state.faults.room
-                && (state.disk.blocks_in_use() + new) * BLOCK_BYTES > room
-            {
-                return Err(Errno::ENOSPC);
-            }
+            check_room(&mut state, node, offset, data.len() as u64)?;
             state.disk.file(node).ok_or(Errno::EIO)?.begin_write(offset, data)
         };
         self.wait();
@@ -120,6 +125,13 @@ impl Requests {
         if rng.below(8) == 0 {
             std::thread::sleep(DELAY.mul_f64(rng.unit_f64()));
         }
+    }
+
+    fn give_room(&self, node: u64, offset: u64, bytes: u64) -> Answer<()> {
+        let mut state = self.state(None)?;
+        check_room(&mut state, node, offset, bytes)?;
+        state.disk.file(node).ok_or(Errno::EIO)?.give(offset, bytes);
+        Ok(())
     }
 
     fn zero(&self, node: u64, offset: u64, bytes: u64) -> Answer<()> {
@@ -397,7 +409,7 @@ impl Filesystem for Requests {
         if mode.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::ZERO_RANGE) {
             empty(reply, self.zero(ino.0, offset, length));
         } else {
-            reply.error(Errno::EOPNOTSUPP);
+            empty(reply, self.give_room(ino.0, offset, length));
         }
     }
 }

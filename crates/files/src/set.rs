@@ -175,8 +175,7 @@ impl Set {
         async move { written?.await }
     }
 
-    /// Gives a part of the file its room. Where a write that finds none is not to wait, as while a store is opened, what is left of the disk is enough
-    /// if `written` fits.
+    /// Gives a part of the file its room, or, where the disk has not as much left, what is `written` of it.
     async fn give_room_or_less(
         &self,
         file: &Arc<File>,
@@ -184,9 +183,7 @@ impl Set {
         written: std::ops::Range<u64>,
     ) -> Result<(), DeviceError> {
         match self.give_room(file, part).await {
-            Err(DeviceError::NoSpace(_)) if !self.troubles.waiting.is_on.get() => {
-                self.give_room(file, written).await
-            }
+            Err(DeviceError::NoSpace(_)) => self.give_room(file, written).await,
             given => given,
         }
     }

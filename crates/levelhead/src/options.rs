@@ -101,6 +101,12 @@ pub struct Options {
     /// grow, or stores that an earlier version made. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
     pub capacity_bytes: u64,
+    /// Whether its files get all of `capacity_bytes` from the disk at once, when the store is made, or opened and has not all of it. Else they take
+    /// room as they need it, and where others have filled the disk the store takes deletes only as far as memtable and log go. With it the disk is never
+    /// full for the store: a store that is full takes deletes always, and these make room for puts. Opening fails with [`Error::Full`] where the disk has
+    /// not as much; a file system that cannot give room ahead is told in [`Statistics::troubles`](crate::Statistics::troubles). File systems that never overwrite (btrfs, ZFS)
+    /// may run out of room all the same. Drives have all of theirs.
+    pub preallocate: bool,
     /// Values up to this length, in bytes, stand beside their keys in the index; settled when a store is made: another one than it has is refused, unless it is
     /// the default. 0: none do, so that the index
     /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
@@ -152,6 +158,7 @@ impl Default for Options {
             read_only: false,
             degraded: false,
             capacity_bytes: 0,
+            preallocate: false,
             inline_up_to: 0,
             page_bytes: *PAGE_BYTES.start(),
             memory_bytes: 256 << 20,

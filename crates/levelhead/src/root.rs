@@ -141,7 +141,8 @@ impl Root {
         }
         making.leave_drives();
         let device =
-            FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
+            FileDevice::create(&handle, &files, identity.capacity_bytes, file_options_of(&options))
+                .await;
         let device = device.map_err(|error| Error::of_file(&error))?;
         let device = Device::new(&handle, device, profile)?;
         directory::check_drives(&directories, &identity)?;
@@ -188,7 +189,7 @@ impl Root {
             read_only: options.read_only,
             least_bytes: grown.unwrap_or(0),
             bears_read_only,
-            ..file_options()
+            ..file_options_of(&options)
         };
         let device = open_files(&handle, &files, file_options).await?;
         lost.extend(read_only);
@@ -330,6 +331,12 @@ fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
         "{}: {again}bring back what is away and open the store with all of its directories; `levelhead repair` saves what the others have",
         all.join(", ")
     ))
+}
+
+/// How a store's files are opened that are written to.
+fn file_options_of(options: &Options) -> FileOptions {
+    let room = if options.preallocate { RoomOf::Whole } else { RoomOf::Written };
+    FileOptions { room, ..file_options() }
 }
 
 pub(crate) fn file_options() -> FileOptions {

@@ -150,6 +150,9 @@ pub(crate) struct NewStore {
     /// as large as before; a new one 16 GiB
     #[arg(long, value_name = "BYTES", value_parser = values::bytes(64 << 20..=1 << 50))]
     capacity: Option<u64>,
+    /// Take all of --capacity from the disk at once: a full store takes deletes then also where others have filled the disk
+    #[arg(long)]
+    preallocate: bool,
     /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
     /// index then, and the index has them in it
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::bytes(0..=8168))]
@@ -162,6 +165,7 @@ pub(crate) struct NewStore {
 impl NewStore {
     fn added_to(&self, mut options: Options) -> Options {
         options.capacity_bytes = self.capacity.unwrap_or(0);
+        options.preallocate = self.preallocate;
         options.inline_up_to = u32::try_from(self.inline_up_to).expect("its range is below");
         options.page_bytes = u32::try_from(self.page).expect("its range is below");
         if self.inline_up_to > 0 {

@@ -136,3 +136,80 @@ fn a_store_on_full_disks_can_be_closed() {
         until(|| are_whole(&store).then_some(()));
     }
 }
+
+/// Bytes of a value of which some thousands fill a store.
+const LARGE: usize = 16 << 10;
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:06}").into_bytes()
+}
+
+/// Puts large values until one is refused or all are there. How many were taken, and why not all.
+fn put_large(store: &Store, numbers: std::ops::Range<u64>) -> (u64, Option<Error>) {
+    for n in numbers.clone() {
+        if let Err(error) = store.put_with(&key(n), &[n as u8; LARGE], Durability::None) {
+            return (n - numbers.start, Some(error));
+        }
+    }
+    (numbers.end - numbers.start, None)
+}
+
+fn check_large(store: &Store, numbers: impl Iterator<Item = u64>, when: &str) {
+    for n in numbers {
+        let found = store.get(&key(n)).unwrap_or_else(|error| panic!("{when}: {error}"));
+        assert_eq!(found.as_deref(), Some(&[n as u8; LARGE][..]), "{when}, {n}");
+    }
+}
+
+/// Others have what is left of the disks.
+fn fill_up(drives: &[FaultFs]) {
+    for drive in drives {
+        drive.set_faults(Faults { room: Some(1), ..Faults::default() });
+    }
+}
+
+/// A store whose files have all their room takes deletes on a disk that is full, far more than memtables hold, and puts again
+/// where these have made room.
+#[test]
+fn deletes_go_on_where_a_store_has_its_room_beforehand() {
+    for count in [1, 3] {
+        let Some((drives, directories)) = three() else { return };
+        let directories = &directories[..count];
+        let options = Options { preallocate: true, ..small() };
+        let store = Store::open_over(directories, &options).expect("there is room");
+        fill_up(&drives);
+        let (there, error) = put_large(&store, 0..100_000);
+        let error = error.expect("the store is full some time");
+        assert!(error.to_string().contains("the store is full"), "{error}");
+        let is_kept = |n: &u64| n % 4 == 0;
+        for n in (0..there).filter(|n| !is_kept(n)) {
+            store.delete(&key(n)).unwrap_or_else(|error| panic!("delete {n}: {error}"));
+        }
+        until(|| store.put(b"more", b"x").ok());
+        let (more, error) = put_large(&store, there..there + there / 3);
+        assert!(error.is_none(), "{count}: {more} of {}, {error:?}", there / 3);
+        check_large(&store, (0..there).filter(is_kept).chain(there..there + more), "after deletes");
+        store.close().expect("nothing waits");
+        let store = Store::open_over(directories, &options).expect("it has its room");
+        check_large(&store, (0..there).filter(is_kept).chain(there..there + more), "opened again");
+    }
+}
+
+/// A store that got its room as it needed it gets all of it when that is asked for, or says that there is not as much.
+#[test]
+fn a_store_that_is_there_gets_all_of_its_room() {
+    let Some((drives, directories)) = three() else { return };
+    let store = open(&directories, Windows::Off);
+    assert!(put_large(&store, 0..200).1.is_none());
+    store.close().expect("all is well");
+    drives[1].set_faults(Faults { room: Some(40 << 20), ..Faults::default() });
+    let options = Options { preallocate: true, ..small() };
+    let error = Store::open_over(&directories, &options).map(drop).expect_err("40 of 64 MiB");
+    assert!(matches!(error, Error::Full(_)), "{error:?}");
+    assert!(error.to_string().contains(&directories[1].display().to_string()), "{error}");
+    mend(&drives);
+    let store = Store::open_over(&directories, &options).expect("there is room");
+    fill_up(&drives);
+    assert!(put_large(&store, 200..2_000).1.is_none(), "it has its room");
+    check_large(&store, 0..2_000, "with all of its room");
+}
