@@ -86,6 +86,7 @@ pub enum Windows {
 /// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
 /// `plm_cache_bytes`.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
 pub struct Options {
     /// Whether a store is made where none is.
     pub create_if_missing: bool,

@@ -181,7 +181,7 @@ fn deletes_go_on_where_a_store_has_its_room_beforehand() {
         let (there, error) = put_large(&store, 0..100_000);
         let error = error.expect("the store is full some time");
         assert!(error.to_string().contains("the store is full"), "{error}");
-        let is_kept = |n: &u64| n % 4 == 0;
+        let is_kept = |n: &u64| n.is_multiple_of(4);
         for n in (0..there).filter(|n| !is_kept(n)) {
             store.delete(&key(n)).unwrap_or_else(|error| panic!("delete {n}: {error}"));
         }
