@@ -12,6 +12,7 @@ use runtime::{FileRead, Handle, IoClass};
 use crate::locks::Locks;
 use crate::open::{self, FileError, FileOptions};
 use crate::plm::Plm;
+use crate::room::{OnDisk, without_room};
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
 use crate::waiting::Waits;
@@ -73,6 +74,25 @@ impl FileDevice {
         let troubles = Rc::<Troubles>::default();
         let sets = open::open(handle, paths, options, &troubles).await?;
         Ok(Self { inner: Rc::new(Inner { sets, troubles }) })
+    }
+
+    /// Gives each file the room for so many of its bytes that it has not yet. What was given stays with the files, unless discards give it back. Where a
+    /// file system cannot do that, or fails, its file gets room as it is written, and that is told as a trouble. Drives have all of theirs.
+    ///
+    /// # Errors
+    /// [`FileError::NoRoom`]: a disk has not as much. Then nothing was taken, unless others took some of it meanwhile.
+    pub async fn preallocate(&self, bytes: u64) -> Result<(), FileError> {
+        let is_due = |set: &&Rc<Set>| set.rooms.is_some() && !set.is_read_only.get();
+        let due: Vec<_> = self.inner.sets.iter().filter(is_due).collect();
+        let on_disks: Vec<_> =
+            due.iter().map(|set| set.file.as_deref().and_then(OnDisk::of)).collect();
+        if let Some(at) = without_room(&on_disks, bytes) {
+            return Err(FileError::NoRoom { path: due[at].path.clone(), bytes });
+        }
+        for set in due {
+            set.preallocate(bytes).await?;
+        }
+        Ok(())
     }
 
     /// What went wrong since this was last asked, the latest things of it, oldest first.

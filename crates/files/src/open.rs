@@ -47,12 +47,10 @@ pub enum Discards {
     Ignore,
 }
 
-/// When a file gets its room.
+/// When a file that is made gets its room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RoomOf {
-    /// At once, when it is made, and again when it is opened, in case it has not: the disk is never full for it then, unless discards give room back.
-    /// Where the file system cannot give it, it gets it as it is written, and that is told as a trouble. Copies of blocks, as those of file systems that
-    /// never overwrite, may find no room all the same.
+    /// At once: what was made never finds the disk full, unless discards give room back.
     #[default]
     Whole,
     /// As it is written, 16 MiB at a time: the disk may be full by then. Writing into a hole would keep reads of the file
@@ -67,7 +65,7 @@ pub struct FileOptions {
     pub direct: DirectIo,
     /// What discards do.
     pub discards: Discards,
-    /// When files get their room.
+    /// When files that are made get their room.
     pub room: RoomOf,
     /// It takes no writes, and may lie on what takes none. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
     pub read_only: bool,
@@ -308,11 +306,7 @@ pub(crate) async fn open(
     }
     for set in sets.iter_mut().filter(|set| set.file.is_some() && !is_drive(&set.path)) {
         let bytes = set.blocks * u64::from(BLOCK_BYTES);
-        match options.room {
-            RoomOf::Written => set.rooms = Some(Rooms::of(bytes)),
-            RoomOf::Whole if set.is_read_only.get() => {}
-            RoomOf::Whole => give_all(set, bytes).await?,
-        }
+        set.rooms = (options.room == RoomOf::Written).then(|| Rooms::of(bytes));
     }
     for set in sets.iter_mut().filter(|set| options.read_only && !is_drive(&set.path)) {
         set.data = set.file.as_deref().map(Data::of);
@@ -320,23 +314,8 @@ pub(crate) async fn open(
     Ok(sets.into_iter().map(Rc::new).collect())
 }
 
-/// Gives a file all of its room.
-async fn give_all(set: &Set, bytes: u64) -> Result<(), FileError> {
-    let Some(file) = &set.file else { return Ok(()) };
-    let path = &set.path;
-    match set.handle.change_room(file, 0, bytes, Room::Give).await {
-        Ok(()) => Ok(()),
-        Err(error) if is_unknown(&error) => {
-            let what = "the file system cannot give it room before it is written".to_owned();
-            set.troubles.note(Trouble { path: path.clone(), offset: 0, bytes, what });
-            Ok(())
-        }
-        Err(error) => Err(of_room(path, bytes, error)),
-    }
-}
-
 /// What keeps a file from getting room.
-fn of_room(path: &Path, bytes: u64, error: io::Error) -> FileError {
+pub(crate) fn of_room(path: &Path, bytes: u64, error: io::Error) -> FileError {
     let is_room =
         matches!(Errno::from_io_error(&error), Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT));
     if is_room {

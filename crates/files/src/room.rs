@@ -4,7 +4,10 @@
 //! meanwhile. So a file that gets its room as it is written gets it in parts that are larger than any write.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::ops::Range;
+
+use rustix::fs::{fstat, fstatvfs};
 
 /// Bytes that get their room together.
 const PART_BYTES: u64 = 16 << 20;
@@ -43,6 +46,40 @@ fn parts_of(range: &Range<u64>) -> Range<usize> {
     (range.start / PART_BYTES) as usize..range.end.div_ceil(PART_BYTES) as usize
 }
 
+/// A file and the disk that it is on.
+#[derive(Clone, Copy)]
+pub(crate) struct OnDisk {
+    disk: u64,
+    /// Bytes that the file has.
+    has: u64,
+    /// Bytes that are left of the disk.
+    left: u64,
+}
+
+impl OnDisk {
+    /// Of a file; nothing where the system cannot tell.
+    pub(crate) fn of(file: &File) -> Option<Self> {
+        let (found, disk) = (fstat(file).ok()?, fstatvfs(file).ok()?);
+        // A file system that does not count its blocks has none.
+        let is_known = disk.f_blocks > 0 && disk.f_frsize > 0;
+        is_known.then(|| Self {
+            disk: found.st_dev,
+            has: found.st_blocks.cast_unsigned() * 512,
+            left: disk.f_bavail * disk.f_frsize,
+        })
+    }
+}
+
+/// The first of these files that cannot come to have `bytes`: files of one disk share what is left of it.
+pub(crate) fn without_room(files: &[Option<OnDisk>], bytes: u64) -> Option<usize> {
+    let missing = |file: &OnDisk| bytes.saturating_sub(file.has);
+    let wanted_of = |disk: u64| -> u64 {
+        files.iter().flatten().filter(|file| file.disk == disk).map(missing).sum()
+    };
+    let lacks = |file: &OnDisk| missing(file) > 0 && wanted_of(file.disk) > file.left;
+    files.iter().position(|file| file.as_ref().is_some_and(lacks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +96,15 @@ mod tests {
         rooms.forget(20 * MIB..21 * MIB);
         assert_eq!(rooms.take_missing(0..40 * MIB), Some(16 * MIB..32 * MIB));
         assert_eq!(rooms.take_missing(3 * MIB..3 * MIB), None);
+    }
+
+    #[test]
+    fn files_of_one_disk_share_what_is_left_of_it() {
+        let file = |disk, has, left| Some(OnDisk { disk, has, left });
+        assert_eq!(without_room(&[file(1, 10, 90)], 100), None);
+        assert_eq!(without_room(&[file(1, 10, 89)], 100), Some(0));
+        assert_eq!(without_room(&[file(1, 10, 120), file(1, 70, 120)], 100), None);
+        assert_eq!(without_room(&[None, file(2, 10, 119), file(2, 70, 119)], 100), Some(1));
+        assert_eq!(without_room(&[file(1, 100, 0), file(2, 0, 100)], 100), None);
     }
 }

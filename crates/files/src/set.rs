@@ -13,7 +13,7 @@ use block::{BLOCK_BYTES, Block, DeviceError, Force};
 use runtime::{FileRead, Handle, IoClass, PageImage, ReadBuffers, Room};
 
 use crate::holes::Data;
-use crate::open::{Discards, is_unknown};
+use crate::open::{self, Discards, FileError, is_unknown};
 use crate::passthrough::Passthrough;
 use crate::plm::Plm;
 use crate::room::Rooms;
@@ -204,6 +204,24 @@ impl Set {
                 let failure = Failure::System(error);
                 Err(self.failed(&failure, Doing::Writing, Range { offset, bytes }))
             }
+        }
+    }
+
+    /// See [`crate::FileDevice::preallocate`].
+    pub(crate) async fn preallocate(&self, bytes: u64) -> Result<(), FileError> {
+        let (Some(file), Some(rooms)) = (&self.file, &self.rooms) else { return Ok(()) };
+        let bytes = bytes.min(self.blocks * u64::from(BLOCK_BYTES));
+        let Err(error) = self.handle.change_room(file, 0, bytes, Room::Give).await else {
+            rooms.take_missing(0..bytes);
+            return Ok(());
+        };
+        match open::of_room(&self.path, bytes, error) {
+            FileError::System { error, .. } => {
+                let what = format!("it gets its room as it is written: {error}");
+                self.troubles.note(Trouble { path: self.path.clone(), offset: 0, bytes, what });
+                Ok(())
+            }
+            full => Err(full),
         }
     }
 

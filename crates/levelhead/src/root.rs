@@ -141,9 +141,9 @@ impl Root {
         }
         making.leave_drives();
         let device =
-            FileDevice::create(&handle, &files, identity.capacity_bytes, file_options_of(&options))
-                .await;
+            FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
+        preallocate(&device, &options, &identity).await?;
         let device = Device::new(&handle, device, profile)?;
         directory::check_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
@@ -189,7 +189,7 @@ impl Root {
             read_only: options.read_only,
             least_bytes: grown.unwrap_or(0),
             bears_read_only,
-            ..file_options_of(&options)
+            ..file_options()
         };
         let device = open_files(&handle, &files, file_options).await?;
         lost.extend(read_only);
@@ -197,6 +197,7 @@ impl Root {
         let known = directory::read_all(&directories)?.unwrap_or(identity);
         let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
         let identity = Identity { capacity_bytes, ..known };
+        preallocate(&device, &options, &identity).await?;
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let mut device = Device::new(&handle, device, profile.as_ref())?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
@@ -333,10 +334,17 @@ fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
     ))
 }
 
-/// How a store's files are opened that are written to.
-fn file_options_of(options: &Options) -> FileOptions {
-    let room = if options.preallocate { RoomOf::Whole } else { RoomOf::Written };
-    FileOptions { room, ..file_options() }
+/// Gives files all of their room, if that is asked for.
+async fn preallocate(
+    device: &FileDevice,
+    options: &Options,
+    identity: &Identity,
+) -> Result<(), Error> {
+    if !options.preallocate || options.read_only {
+        return Ok(());
+    }
+    let given = device.preallocate(identity.capacity_bytes).await;
+    given.map_err(|error| Error::of_file(&error))
 }
 
 pub(crate) fn file_options() -> FileOptions {

@@ -109,21 +109,23 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Writes durably that a member is listed, in one of its headers.
+    /// Writes durably that a member is listed, in one of its headers, if it has any.
     async fn note_listed(&self, taker: &Taker<M>) {
         let is_unlisted = || self.unlisted.get() & bit(taker.index) != 0;
         let has_header = |extent: &Extent| {
             extent.is_live && extent.on[taker.index] == Presence::Whole && !extent.is_noting
         };
-        let found = {
+        let find = || {
             let extents = self.extents.borrow();
             let found = extents.iter().find(|(_, extent)| has_header(extent));
             found.map(|(id, extent)| (id, extent.life, extent.stream))
         };
-        let Some((id, life, stream)) = found.filter(|_| is_unlisted()) else { return };
-        if !self.begin_noting(id, life).await {
-            return;
-        }
+        let (id, stream) = loop {
+            let Some((id, life, stream)) = find().filter(|_| is_unlisted()) else { return };
+            if self.begin_noting(id, life).await {
+                break (id, stream);
+            }
+        };
         let header = self.append_header_as(Standing::Listed, taker, id).await;
         let noted = match header {
             Ok(()) => taker.medium.sync_by(self.pass(stream), stream).await,

@@ -42,6 +42,8 @@ impl<M: Medium> Volume<M> {
             inner.survey(id, found, (fresh, listed)).await;
         }
         inner.unlist(!listed);
+        // It had all that it lacked when power failed, and was not listed yet.
+        inner.unlisted.set(inner.unlisted.get() | only_unlisted(&found, inner.stripes.members()));
         Ok(volume)
     }
 
@@ -112,14 +114,13 @@ impl<M: Medium> Inner<M> {
         let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await
         {
             // A header that rot made into something else cannot be read either.
-            Ok(image)
-                if self.heeds_unread(taker, id)
-                    && !image.bytes().is_empty()
-                    && header::decode(image.bytes()).is_none() =>
-            {
-                return Found::Unread;
+            Ok(image) => {
+                let own = header::decode(image.bytes()).filter(|header| header.extent == id);
+                if own.is_none() && !image.bytes().is_empty() && self.heeds_unread(taker, id) {
+                    return Found::Unread;
+                }
+                own
             }
-            Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
             Err(MediumError::Gone) => return Found::Gone,
             // A member of another kind may have a header that a power cut left half written.
             Err(_) if self.heeds_unread(taker, id) => return Found::Unread,
@@ -294,6 +295,16 @@ fn standings(found: &[Vec<Found>], members: usize) -> (u64, u64) {
         |found: &Found| found.header().is_some_and(|header| header.standing == Standing::Listed);
     let fresh = bits((0..members).filter(|member| of(*member).all(is_fresh)));
     (fresh, bits((0..members).filter(|member| of(*member).any(is_listed))))
+}
+
+/// Members that have headers, all of which say that they are not listed.
+fn only_unlisted(found: &[Vec<Found>], members: usize) -> u64 {
+    let standing = |found: &Found| found.header().map(|header| header.standing);
+    let is_unlisted = |member: &usize| {
+        let mut standings = found.iter().filter_map(|found| standing(&found[*member])).peekable();
+        standings.peek().is_some() && standings.all(|it| it == Standing::Unlisted)
+    };
+    bits((0..members).filter(is_unlisted))
 }
 
 /// Members whose headers cannot be read.

@@ -29,6 +29,14 @@ struct Unsynced {
     cached: Vec<u32>,
 }
 
+/// What members had been given when a sync was submitted.
+struct InFront {
+    /// All that the sync is about.
+    is_all: bool,
+    /// Revisions of its extents' headers, of those that were not being written again.
+    headers: Vec<Option<u64>>,
+}
+
 impl<M: Medium> Inner<M> {
     pub(crate) fn sync_stream(
         self: &Rc<Self>,
@@ -37,22 +45,22 @@ impl<M: Medium> Inner<M> {
         let (inner, synced) = (Rc::clone(self), self.unsynced(stream));
         let waits = !self.planted.has(Fault::SyncWithoutSlots) || self.windows().is_none();
         let is_noted = self.first_unnoted(&synced).is_none();
-        let mut submitted =
-            is_noted.then(|| (self.submit_syncs(stream), self.has_put_off(&synced)));
+        let mut submitted = is_noted.then(|| (self.submit_syncs(stream), self.in_front(&synced)));
         async move {
             if !waits {
                 return Ok(());
             }
-            let submit = || (inner.submit_syncs(stream), inner.has_put_off(&synced));
             loop {
                 while let Some((id, life)) = inner.first_unnoted(&synced) {
                     inner.note_absence(id, life).await?;
                 }
-                let (syncs, is_early) = submitted.take().unwrap_or_else(&submit);
+                inner.end_notes(&synced).await;
+                let submit = || (inner.submit_syncs(stream), inner.in_front(&synced));
+                let (syncs, in_front) = submitted.take().unwrap_or_else(submit);
                 inner.end_syncs(syncs, &synced).await?;
                 inner.end_cached(&synced).await;
                 // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
-                if !is_early && inner.first_unnoted(&synced).is_none() {
+                if inner.covers(&synced, &in_front) && inner.first_unnoted(&synced).is_none() {
                     inner.set_synced(&synced);
                     return Ok(());
                 }
@@ -74,6 +82,39 @@ impl<M: Medium> Inner<M> {
             Unsynced { id, life: extent.life, appends: extent.appends, cached }
         })
         .collect()
+    }
+
+    /// What members were given of the extents in front of a sync that is submitted now.
+    fn in_front(&self, synced: &[Unsynced]) -> InFront {
+        let extents = self.extents.borrow();
+        let headers = synced.iter().map(|unsynced| {
+            let extent = extents.get(unsynced.id);
+            (!extent.is_noting).then_some(extent.revision)
+        });
+        InFront { is_all: !self.has_put_off(synced), headers: headers.collect() }
+    }
+
+    /// Whether a sync covers all that it is about, and the headers of its extents as they are.
+    fn covers(&self, synced: &[Unsynced], in_front: &InFront) -> bool {
+        let extents = self.extents.borrow();
+        let is_covered = |(unsynced, header): (&Unsynced, &Option<u64>)| {
+            let extent = extents.get(unsynced.id);
+            let is_as_it_was = !extent.is_noting && *header == Some(extent.revision);
+            extent.life != unsynced.life || is_as_it_was || !self.is_anywhere
+        };
+        in_front.is_all && synced.iter().zip(&in_front.headers).all(is_covered)
+    }
+
+    /// Waits for headers that are being written again.
+    async fn end_notes(&self, synced: &[Unsynced]) {
+        for Unsynced { id, life, .. } in synced {
+            let is_over = || {
+                let extents = self.extents.borrow();
+                let extent = extents.get(*id);
+                extent.life != *life || !extent.is_noting
+            };
+            self.changed.wait_until(is_over).await;
+        }
     }
 
     /// Whether members will be given something that a sync is about behind the sync.

@@ -166,12 +166,13 @@ impl<M: Medium> Volume<M> {
     }
 
     /// Members that answer and lack something that was written, by their numbers. A member has an extent that it
-    /// was filled with once a header of its own says so durably.
+    /// was filled with once a header of its own says so durably; one in the place of another is behind until it is listed.
     pub fn members_behind(&self) -> Vec<usize> {
         let (extents, members) = (self.inner.extents.borrow(), self.inner.members.borrow());
         let is_behind = |(index, member): &(usize, &Member<M>)| {
             let lacks = member.filled_with.is_some() || extents.rows_to_fill(*index) > 0;
-            member.condition != Condition::Gone && lacks
+            let is_unlisted = self.inner.unlisted.get() & bit(*index) != 0;
+            member.condition != Condition::Gone && (lacks || is_unlisted)
         };
         members.iter().enumerate().filter(is_behind).map(|(index, _)| index).collect()
     }

@@ -213,3 +213,22 @@ fn a_store_that_is_there_gets_all_of_its_room() {
     assert!(put_large(&store, 200..2_000).1.is_none(), "it has its room");
     check_large(&store, 0..2_000, "with all of its room");
 }
+
+/// A store that was to grow, and for which the disk had not as much, opens as it was, with all the room that it had.
+#[test]
+fn a_store_that_could_not_grow_opens_as_it_was() {
+    let Some((drives, directories)) = three() else { return };
+    let options = Options { preallocate: true, ..small() };
+    let store = Store::open_over(&directories, &options).expect("there is room");
+    assert!(put_large(&store, 0..200).1.is_none());
+    store.close().expect("all is well");
+    drives[2].set_faults(Faults { room: Some(80 << 20), ..Faults::default() });
+    let more = Options { capacity_bytes: 128 << 20, ..options.clone() };
+    let error = Store::open_over(&directories, &more).map(drop).expect_err("80 of 128 MiB");
+    assert!(matches!(error, Error::Full(_)), "{error:?}");
+    assert!(drives.iter().all(|drive| drive.bytes_in_use() < 80 << 20), "nothing was taken");
+    for options in [Options { capacity_bytes: 0, ..options.clone() }, options] {
+        let store = Store::open_over(&directories, &options).expect("it has its room");
+        check_large(&store, 0..200, "as it was");
+    }
+}

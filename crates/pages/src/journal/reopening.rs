@@ -10,7 +10,7 @@ use crate::format::page::PageKind;
 use crate::front::Front;
 use crate::journal::log::Log;
 use crate::journal::manifest::{Manifest, RunStart};
-use crate::journal::scan::{Found, FoundLog, Scan};
+use crate::journal::scan::{Found, FoundLog, Scan, of_read};
 use crate::journal::{Flushed, LogSync};
 use crate::medium::{ExtentId, Medium, MediumError, Stream};
 use crate::planted::Fault;
@@ -79,11 +79,11 @@ impl<M: Medium> PageStore<M> {
     /// Nothing that the manifest refers to is in doubt.
     fn check_needed(&self, found: &[Found]) -> Result<(), OpenError> {
         let extents = self.extents.borrow();
-        let is_lost = |(id, found): (ExtentId, &Found)| {
-            found.is_in_doubt && extents.holds_index(id) && !extents.is_unused(id)
-        };
-        let is_any_lost = (0..).map(ExtentId).zip(found).any(is_lost);
-        if is_any_lost { Err(MediumError::Gone.into()) } else { Ok(()) }
+        let lost = (0..).map(ExtentId).zip(found).find_map(|(id, found)| {
+            let is_needed = extents.holds_index(id) && !extents.is_unused(id);
+            found.doubt.filter(|_| is_needed)
+        });
+        lost.map_or(Ok(()), |why| Err(of_read(why)))
     }
 
     /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.

@@ -27,9 +27,9 @@ pub(crate) struct Found {
     pub end: u32,
     /// What the first page is, if it is whole.
     pub first: Option<First>,
-    /// Whether only a part of the medium that is lost could tell what it holds. It has nothing of a journal that counts, so it is
-    /// needed only if the manifest says so.
-    pub is_in_doubt: bool,
+    /// Why nobody could tell what it holds: a part of the medium is lost, or its first page. It has nothing of a journal that
+    /// counts, so it is needed only if the manifest says so.
+    pub doubt: Option<MediumError>,
     /// What it was opened for, if that is the log or the manifest, and not enough of it is there.
     pub(crate) lost: Option<(Stream, Unreadable)>,
 }
@@ -88,6 +88,14 @@ pub struct FoundLog {
     pub extents: Vec<(ExtentId, u64)>,
 }
 
+/// What keeps a store from opening of which something cannot be read.
+pub(super) fn of_read(error: MediumError) -> OpenError {
+    match error {
+        MediumError::Unreadable(page) => OpenError::Damaged(page, PageFault::Unreadable),
+        other => other.into(),
+    }
+}
+
 impl<M: Medium> PageStore<M> {
     /// Looks at the whole medium. `None` if nothing was ever written to it.
     ///
@@ -126,9 +134,8 @@ impl<M: Medium> PageStore<M> {
                 return Err(OpenError::NoManifest);
             }
             Unreadable::check_all(&unreadable_log, |_| false).map_err(of_journal)?;
-            // What is in doubt a member knows that is away.
-            let is_in_doubt = all().any(|found| found.is_in_doubt);
-            return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
+            // What is in doubt a member knows that is away, or a page that cannot be read.
+            return all().find_map(|found| found.doubt).map_or(Ok(None), |why| Err(of_read(why)));
         };
         let id = store_of(its_extents)?;
         let is_foreign = |found: &Found| found.first.is_some_and(|first| first.is.store != id);
@@ -183,12 +190,18 @@ impl<M: Medium> PageStore<M> {
                 let unreadable = Unreadable::extent(self.shape.page(id, 0), known.run, is_gone);
                 (known.stream, unreadable)
             });
-            let is_in_doubt = is_gone && (known.is_some() || self.has_journal_apart());
-            let first = if is_in_doubt || lost.is_some() { None } else { first? };
-            let is_known = is_in_doubt || lost.is_some() || first.is_some();
+            let doubt = if is_gone && (known.is_some() || self.has_journal_apart()) {
+                Some(MediumError::Gone)
+            } else if is_damaged && known.is_some() && lost.is_none() {
+                Some(MediumError::Unreadable(self.shape.page(id, 0)))
+            } else {
+                None
+            };
+            let first = if doubt.is_some() || lost.is_some() { None } else { first? };
+            let is_known = doubt.is_some() || lost.is_some() || first.is_some();
             let is_filled = is_anywhere && is_known;
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
-            extents.push(Found { frontier, end, first, is_in_doubt, lost });
+            extents.push(Found { frontier, end, first, doubt, lost });
         }
         Ok(extents)
     }
@@ -322,10 +335,7 @@ impl<M: Medium> PageStore<M> {
         match self.whole_or_rebuilt(page, found, whole).await? {
             Some(best) => Ok(best),
             // To write nothing over what cannot be read would be to lose it.
-            None => there.map_err(|error| match error {
-                MediumError::Unreadable(page) => OpenError::Damaged(page, PageFault::Unreadable),
-                other => other.into(),
-            }),
+            None => there.map_err(of_read),
         }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use engine::Engine;
 use pages::error::OpenError;
-use pages::{ExtentId, Medium, PageNo, Shape, Stream, Value, WriteOptions};
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream, Value, WriteOptions};
 use runtime::{Cores, First, Handle, IoClass, Nanos, PageImage, Runtime, first};
 use volume::{Layout, Options, Planted, Setup, Volume, header};
 
@@ -270,6 +270,54 @@ fn a_member_that_is_replaced_while_its_filling_is_put_off_is_filled_at_once() {
         others[0].borrow_mut().is_gone = true;
         assert_eq!(unreadable(&volume).await, []);
     });
+}
+
+/// A sync is asked for; another one finds that a member is lost before anybody waits for the first. How they are waited for says `ends`. Who is behind once power has
+/// failed, with nothing there but what was durable when the first one was acknowledged.
+fn behind_after<F: Future<Output = ()> + 'static>(
+    ends: impl FnOnce(Handle, Syncs, Syncs) -> F + 'static,
+) -> Vec<usize> {
+    let world = World::new(PARITY, SMALL, 3);
+    let disks = world.disks.clone();
+    world.run(1, move |handle, volume| async move {
+        volume.open(EXTENT, 1, Stream::Objects).expect("all are there");
+        write_row(&volume, 0).await;
+        volume.sync(Stream::Objects).await.expect("it is synced");
+        write_row(&volume, 1).await;
+        let asked = Box::pin(volume.sync(Stream::Objects));
+        disks[2].borrow_mut().fails.push(Fails { command: Command::Sync, after: 0, times: 1 });
+        volume.sync(Stream::Log).await.expect("two others are left");
+        assert_eq!(volume.failed_members(), [2]);
+        let other = Box::pin(volume.sync(Stream::Objects));
+        ends(handle, asked, other).await;
+        disks.iter().for_each(|disk| disk.borrow_mut().forget_unsynced());
+    });
+    let behind = Rc::new(RefCell::new(Vec::new()));
+    let found = Rc::clone(&behind);
+    world.run(2, |_, volume| async move { *found.borrow_mut() = volume.members_behind() });
+    behind.take()
+}
+
+type Syncs = std::pin::Pin<Box<dyn Future<Output = Result<(), MediumError>>>>;
+
+#[test]
+fn a_sync_that_was_asked_for_before_a_member_was_lost_makes_the_note_of_that_durable() {
+    let behind = behind_after(|_, asked, _| async move {
+        asked.await.expect("two others are left");
+    });
+    assert_eq!(behind, [2], "it is noted by the sync");
+}
+
+#[test]
+fn a_sync_waits_for_the_note_that_another_one_writes() {
+    for after in (0..400).map(|micros| Nanos(micros * 1_000)) {
+        let behind = behind_after(move |handle, mut asked, other| async move {
+            handle.spawn("other", other);
+            handle.sleep(after).await;
+            (&mut asked).await.expect("two others are left");
+        });
+        assert_eq!(behind, [2], "the other one notes it, {after} before");
+    }
 }
 
 #[test]
