@@ -10,6 +10,7 @@ use std::time::Duration;
 use faultfs::{FaultFs, Faults, Ignored};
 use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows, repair};
 use runtime::Rng;
+use volume::header;
 
 use crate::scratch::{faulty, seeds, small, wanted};
 
@@ -368,6 +369,23 @@ fn a_store_is_made_whole_or_not_at_all() {
             }
         }
         println!("over {members}: {steps} steps");
+    }
+}
+
+/// Else a directory that is lost then would leave too little to tell that nothing was there.
+#[test]
+fn a_store_that_was_made_is_on_all_of_its_directories() {
+    for seed in 0..8 {
+        let Some(fs) = faulty(seed) else { return };
+        let directories: Vec<_> = (0..3).map(|n| fs.path().join(format!("d{n}"))).collect();
+        let store = Store::open_over(&directories, &small()).expect("there is power");
+        fs.cut();
+        drop(store);
+        fs.power_on();
+        for directory in &directories {
+            let data = std::fs::read(directory.join("data")).expect("it is there");
+            assert!(header::decode(&data).is_some(), "seed {seed}: {}", directory.display());
+        }
     }
 }
 
