@@ -67,7 +67,7 @@ pub(crate) fn states(range: Range) -> Result<Result<Vec<Found>, String>, Error> 
     Ok(Ok(all))
 }
 
-impl<'a> Clients<'a> {
+impl Clients<'_> {
     pub(crate) fn complain(&self, what: String) {
         lock(&self.complaints).push(what);
     }
@@ -83,8 +83,7 @@ impl<'a> Clients<'a> {
         };
         let harm = lock(self.harm).clone();
         let is_allowed = match &error {
-            Error::TooOld { .. } => true,
-            Error::System { kind: ErrorKind::OutOfMemory, .. } => true,
+            Error::TooOld { .. } | Error::System { kind: ErrorKind::OutOfMemory, .. } => true,
             Error::Invalid(_) => false,
             Error::Damaged { .. } => harm.may_show(self.members) && harm.unreadable,
             _ => harm.may_show(self.members),

@@ -159,6 +159,7 @@ impl Plan {
 
 /// What has gone wrong in a life so far.
 #[derive(Clone, Default, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(crate) struct Harm {
     /// Members that something went wrong with.
     pub members: Vec<usize>,
