@@ -203,6 +203,7 @@ impl Root {
         if options.read_only {
             device = device.read_only();
         } else {
+            directory::keep_names(&directories)?;
             directory::say_whole(&directories)?;
             growth::say_capacity(&directories, identity.capacity_bytes)?;
         }

@@ -220,9 +220,8 @@ impl Harm {
 
     /// Once all is well again the same handle takes writes.
     ///
-    /// Where background work of one file met a page that could not be read, it takes none until it is opened again.
+    /// Where background work met a page that could not be read, it takes none until it is opened again.
     pub(crate) fn passes(&self, of: usize) -> bool {
-        let is_heard = self.for_good || self.unreadable && of == 1;
-        !is_heard || self.is_borne(of)
+        !(self.for_good || self.unreadable) || self.is_borne(of)
     }
 }
