@@ -306,7 +306,9 @@ fn who_has_a_header_that_does_not_count_is_behind_until_that_is_gone_for_good() 
             assert_eq!(volume.members_behind(), [0]);
             volume.filled().await;
             assert!(volume.members_behind().is_empty());
-            disks.iter().for_each(|disk| disk.borrow_mut().forget_unsynced());
+            for disk in &disks {
+                disk.borrow_mut().forget_unsynced();
+            }
         });
         world.disk(lost).is_gone = true;
         world.run_store(3, 10).unwrap_or_else(|error| panic!("without {lost}: {error}"));
