@@ -391,6 +391,19 @@ impl<M: Medium> Engine<M> {
         }
     }
 
+    /// Waits until a new store has its first checkpoint. Before that there is no store; what is synced says nothing of it.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
+    pub async fn begun(&self) -> Result<(), EngineError> {
+        let inner = &*self.inner;
+        let Some(manifest) = inner.manifest.as_ref().filter(|it| !it.has_begun()) else {
+            return Ok(());
+        };
+        let _turn = manifest.turn(&inner.store).await?;
+        if manifest.has_begun() { Ok(()) } else { inner.write_checkpoint(manifest).await }
+    }
+
     /// Makes everything durable that was acknowledged before, where a power cut could take it.
     ///
     /// # Errors

@@ -172,6 +172,17 @@ impl Disk {
         left
     }
 
+    /// What the end of all who use it leaves: all that was written, as durable as it was. What was under way has ended.
+    pub(crate) fn after_end_of_users(&self) -> Self {
+        let mut left = self.clone();
+        for node in left.nodes.values_mut() {
+            if let Node::File(file) = node {
+                file.end_all();
+            }
+        }
+        left
+    }
+
     fn copy_of(&mut self, old: &Self, from: u64, to: u64, mood: Mood, rng: &mut Rng) {
         let node = match old.nodes.get(&from) {
             Some(Node::File(file)) => Node::File(file.after_cut(mood, rng)),

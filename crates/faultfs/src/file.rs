@@ -173,6 +173,11 @@ impl File {
         }
     }
 
+    /// Whatever was under way has ended; the next sync covers it.
+    pub(crate) fn end_all(&mut self) {
+        self.under_way.clear();
+    }
+
     /// The last change of a block that `is_durable` lets pass is on the medium, and those before it do not matter any more.
     fn settle(&mut self, block: u64, is_durable: impl Fn(&Change) -> bool) {
         let Some(changes) = self.changes.get_mut(&block) else { return };

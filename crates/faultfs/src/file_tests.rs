@@ -76,3 +76,17 @@ fn a_read_ends_with_the_file() {
     assert_eq!(file.read(98, 1000), b"\0\0words");
     assert_eq!(file.read(200, 10), b"");
 }
+
+#[test]
+fn what_was_under_way_when_its_writer_ended_is_covered_by_the_next_sync() {
+    let mut file = File::default();
+    write(&mut file, 0, 1);
+    file.sync();
+    // Its size is durable, and nothing in it.
+    assert_eq!(cuts(&file, Mood::Loses), [vec![0]].into());
+    file.end_all();
+    assert_eq!(cuts(&file, Mood::Loses), [vec![0]].into());
+    assert_eq!(cuts(&file, Mood::Keeps), [vec![1]].into());
+    file.sync();
+    assert_eq!(cuts(&file, Mood::Loses), [vec![1]].into());
+}

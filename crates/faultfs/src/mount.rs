@@ -10,6 +10,7 @@ use runtime::Rng;
 
 use crate::disk::{Disk, Node, ROOT};
 use crate::faults::Faults;
+use crate::file::BLOCK_BYTES;
 use crate::requests::Requests;
 
 /// Threads that answer: so many writes are under way side by side.
@@ -104,6 +105,15 @@ impl FaultFs {
         lock(&self.state).cut();
     }
 
+    /// Whoever uses it is ended now, as a process that is killed: what was written is there, and no more durable than it was. Nothing is answered any more,
+    /// until [`Self::power_on`].
+    pub fn end_users(&self) {
+        let mut state = lock(&self.state);
+        if state.left.is_none() {
+            state.left = Some(state.disk.after_end_of_users());
+        }
+    }
+
     /// Whether power has failed.
     pub fn is_off(&self) -> bool {
         lock(&self.state).is_off()
@@ -122,6 +132,11 @@ impl FaultFs {
     /// What goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         lock(&self.state).faults = faults;
+    }
+
+    /// Bytes that are in use, as [`Faults::room`] counts them.
+    pub fn bytes_in_use(&self) -> u64 {
+        lock(&self.state).disk.blocks_in_use() * BLOCK_BYTES
     }
 
     /// Requests so far that change something or sync.

@@ -353,10 +353,12 @@ async fn open_file(
     let mut plain = locked(path, plain)?;
     let bytes = plain.seek(SeekFrom::End(0));
     let mut bytes = bytes.map_err(|error| FileError::system(path, "measured", error))?;
-    if bytes < least_bytes && !is_drive {
-        let grown = plain.set_len(least_bytes).and_then(|()| plain.sync_all());
+    if least_bytes > 0 && !is_drive {
+        // One that is so long may have been made so by somebody who ended before that was durable.
+        let longer = if bytes < least_bytes { plain.set_len(least_bytes) } else { Ok(()) };
+        let grown = longer.and_then(|()| plain.sync_all());
         grown.map_err(|error| FileError::system(path, "made larger", error))?;
-        bytes = least_bytes;
+        bytes = bytes.max(least_bytes);
     }
     let blocks = bytes / u64::from(BLOCK_BYTES);
     if blocks == 0 {

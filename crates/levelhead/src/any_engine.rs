@@ -90,6 +90,10 @@ impl AnyEngine {
         on_either!(self, engine => engine.write_batch(batch, options, Nanos::ZERO).await)
     }
 
+    pub(crate) async fn begun(&self) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.begun().await)
+    }
+
     pub(crate) async fn sync(&self) -> Result<(), EngineError> {
         on_either!(self, engine => engine.sync().await)
     }

@@ -324,11 +324,14 @@ impl Store {
     }
 }
 
-/// Makes a directory and those that it is in, if there are none, durably: a store whose directory is lost is lost.
+/// Makes a directory and those that it is in, if there are none, durably: a store whose directory is lost is lost. One that is there may have been made by somebody
+/// who ended before its name was durable.
 pub(crate) fn make(directory: &Path) -> Result<(), Error> {
-    let is_there = directory.is_dir() || drive::is_drive(directory);
-    if directory.as_os_str().is_empty() || is_there {
+    if directory.as_os_str().is_empty() || drive::is_drive(directory) {
         return Ok(());
+    }
+    if directory.is_dir() {
+        return keep_name(directory);
     }
     let parent = directory.parent().unwrap_or(Path::new(""));
     make(parent)?;
@@ -337,9 +340,42 @@ pub(crate) fn make(directory: &Path) -> Result<(), Error> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
         made => made,
     };
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    let synced = made.and_then(|()| fs::File::open(parent)?.sync_all());
+    let synced = made.and_then(|()| sync_directory(parent));
     synced.map_err(|error| Error::of_path(directory, "made", &error))
+}
+
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    let here = directory.as_os_str().is_empty();
+    fs::File::open(if here { Path::new(".") } else { directory })?.sync_all()
+}
+
+/// Makes the name of a directory durable that is there, as far as its parent may be read, and takes writes.
+fn keep_name(directory: &Path) -> Result<(), Error> {
+    let is_its_own = |error: &io::Error| {
+        let kinds = [
+            ErrorKind::PermissionDenied,
+            ErrorKind::ReadOnlyFilesystem,
+            ErrorKind::InvalidInput,
+            ErrorKind::Unsupported,
+        ];
+        kinds.contains(&error.kind())
+    };
+    let parent = directory.parent().unwrap_or(Path::new(""));
+    match sync_directory(parent) {
+        Err(error) if !is_its_own(&error) => Err(Error::of_path(parent, "synced", &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the names of a store durable that are found: whoever gave them may have ended before they were, or heard that they could not be. Were they taken for
+/// durable, what is written from now on would go with them.
+pub(crate) fn keep_names(directories: &[PathBuf]) -> Result<(), Error> {
+    let there = directories.iter().filter(|it| it.is_dir() && !drive::is_drive(it));
+    for directory in there {
+        keep_name(&identity_file(directory))?;
+        keep_name(directory)?;
+    }
+    Ok(())
 }
 
 /// Says what each of them is, durably.

@@ -160,10 +160,10 @@ impl Root {
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
-        let engine =
-            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
+        let failed = |error: OpenError| Error::of_opening(&error, &place, &device.troubles());
+        let engine = engine.map_err(failed)?;
         // A store is there once its first checkpoint is, and may say so then.
-        engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
+        engine.begun().await.map_err(|error| failed(error.into()))?;
         Ok(Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await)
     }
 
@@ -205,6 +205,7 @@ impl Root {
         if options.read_only {
             device = device.read_only();
         } else {
+            directory::keep_names(&directories)?;
             directory::say_whole(&directories)?;
             growth::say_capacity(&directories, identity.capacity_bytes)?;
         }
@@ -225,6 +226,9 @@ impl Root {
             }
             _ => Error::of_opening(&error, &place, &device.troubles()),
         })?;
+        // Where there was nothing yet: ended while its first checkpoint is written, the store could not do without a directory.
+        let begun = engine.begun().await;
+        begun.map_err(|error| Error::of_opening(&error.into(), &place, &device.troubles()))?;
         // Had one been adopted by an opening that failed, it would not count as lost when another one is.
         if !options.read_only {
             directory::adopt_drives(&directories, &identity)?;

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::mem::take;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium};
+use pages::{ExtentId, Medium, Stream};
 use runtime::{IoClass, PageImage};
 
 use crate::planted::Fault;
@@ -16,24 +16,33 @@ use crate::volume::{Inner, Taker};
 use crate::writing::Done;
 
 impl<M: Medium> Inner<M> {
-    /// Overwrites the headers of openings that do not count, in the background. They are gone for good with whatever is synced next.
+    /// Overwrites the headers of openings that do not count, in the background. Until that is durable members that have any are behind: no other one may
+    /// be lost.
     pub(crate) fn start_tidying(self: &Rc<Self>) {
         if !self.options.fills {
             return;
         }
-        let due: Vec<ExtentId> = {
-            let extents = self.extents.borrow();
-            let due = extents.iter().filter(|(_, extent)| extent.stray != 0);
-            due.map(|(id, _)| id).collect()
-        };
-        if due.is_empty() {
+        let (mut due, mut strays) = (Vec::new(), 0);
+        for (id, extent) in self.extents.borrow().iter().filter(|(_, extent)| extent.stray != 0) {
+            due.push((id, extent.stream));
+            strays |= extent.stray;
+        }
+        // Elsewhere a member's own frontier says what it has.
+        if due.is_empty() || !self.is_anywhere {
             return;
         }
+        self.tidied.set(strays);
         let inner = Rc::clone(self);
         drop(self.handle.spawn("tidy", async move {
-            for id in due {
-                inner.overwrite_strays(id).await;
+            for (id, _) in &due {
+                inner.overwrite_strays(*id).await;
             }
+            let is_due = |stream: &Stream| due.iter().any(|(_, of)| of == stream);
+            for stream in Stream::ALL.into_iter().filter(is_due) {
+                inner.sync_members(stream).await;
+            }
+            inner.tidied.set(0);
+            inner.changed.notify_all();
         }));
     }
 

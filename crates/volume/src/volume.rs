@@ -63,6 +63,8 @@ pub(crate) struct Inner<M> {
     pub unread: Cell<u64>,
     /// Members that lack extents without being noted, perhaps: see [`crate::header::Standing`].
     pub unlisted: Cell<u64>,
+    /// Members with headers of openings that do not count, while these are being overwritten.
+    pub tidied: Cell<u64>,
     /// While members are taken through windows.
     pub windows: RefCell<Option<Rc<Windows>>>,
 }
@@ -148,6 +150,7 @@ impl<M: Medium> Volume<M> {
             is_anywhere,
             unread: Cell::default(),
             unlisted: Cell::default(),
+            tidied: Cell::default(),
             windows: RefCell::default(),
         };
         Ok(Self { inner: Rc::new(inner) })
@@ -171,8 +174,8 @@ impl<M: Medium> Volume<M> {
         let (extents, members) = (self.inner.extents.borrow(), self.inner.members.borrow());
         let is_behind = |(index, member): &(usize, &Member<M>)| {
             let lacks = member.filled_with.is_some() || extents.rows_to_fill(*index) > 0;
-            let is_unlisted = self.inner.unlisted.get() & bit(*index) != 0;
-            member.condition != Condition::Gone && (lacks || is_unlisted)
+            let waits = (self.inner.unlisted.get() | self.inner.tidied.get()) & bit(*index) != 0;
+            member.condition != Condition::Gone && (lacks || waits)
         };
         members.iter().enumerate().filter(is_behind).map(|(index, _)| index).collect()
     }
@@ -231,9 +234,10 @@ impl<M: Medium> Volume<M> {
         slot.is_filling.then_some(Progress { extent, done, of: done + left })
     }
 
-    /// Waits until no member is being filled.
+    /// Waits until no member is being filled, and headers of openings that do not count are gone.
     pub async fn filled(&self) {
-        let is_idle = || self.inner.members.borrow().iter().all(|member| !member.is_filling);
+        let is_filling = || self.inner.members.borrow().iter().any(|member| member.is_filling);
+        let is_idle = || self.inner.tidied.get() == 0 && !is_filling();
         self.inner.changed.wait_until(is_idle).await;
     }
 }

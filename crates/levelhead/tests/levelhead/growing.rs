@@ -201,3 +201,22 @@ fn a_directory_that_does_not_know_yet_is_told() {
     check(&opened(&paths, &as_it_is()), pairs, "one says less");
     assert_ne!(says(&paths[1]), before, "it says what the others do");
 }
+
+/// A length that was not synced is there until power fails: whoever finds it syncs it before a directory says it.
+#[test]
+fn a_file_whose_growth_failed_at_its_sync_is_as_long_as_is_said_of_it() {
+    for cut in 1..20 {
+        let Some(fs) = faulty(cut) else { return };
+        let directory = fs.path().join("d");
+        drop(Store::open(&directory, &small()).unwrap_or_else(|error| panic!("{error}")));
+        let fails = Fails { kind: Kind::Sync, after: 0, times: 1, errno: EIO };
+        fs.set_faults(Faults { fails: vec![fails], ..Faults::default() });
+        Store::open(&directory, &larger()).map(drop).expect_err("the length cannot be synced");
+        fs.set_faults(Faults::default());
+        fs.cut_after(cut);
+        drop(Store::open(&directory, &larger()));
+        fs.cut();
+        fs.power_on();
+        Store::open(&directory, &as_it_is()).unwrap_or_else(|error| panic!("{cut}: {error}"));
+    }
+}

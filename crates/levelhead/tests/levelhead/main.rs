@@ -7,6 +7,7 @@ mod compact;
 mod damage;
 mod drives;
 mod ends;
+mod everything;
 mod extremes;
 mod failing;
 mod failures;

@@ -1,0 +1,137 @@
+//! Histories on real files in which everything happens at once: requests of one member, of two, of all fail for a moment or for good, disks are full
+//! and have room again, power is cut of each member at other moments, the process is killed, members are blank or away, while clients of all kinds are at work.
+//!
+//! Nothing that was acknowledged is lost, no store opens with less, none stays shut that could open, nobody waits for ever, what stood in the way and is
+//! gone needs no new opening, and each member of a store that is whole may be taken away. Threads are real: a seed fixes what befalls the store and what
+//! each client asks for, not who is first.
+//!
+//! Processes that are killed are in kills.rs. Here a kill is the end of all requests, with what was written as durable as it was.
+
+mod clients;
+mod history;
+mod line;
+mod plan;
+mod planted;
+mod watch;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use faultfs::Ignored;
+
+use self::history::History;
+use self::plan::{Ending, Plan, Step};
+use self::watch::{Watch, watched};
+use crate::scratch::wanted;
+
+/// Histories of each test below; `LEVELHEAD_ROUNDS` asks for more, and `LEVELHEAD_FIRST` for others.
+const ROUNDS: u64 = 6;
+/// Of so many on everything is to have happened.
+const MANY: u64 = 200;
+
+/// What happened in histories.
+#[derive(Clone, Copy, Default, Debug)]
+struct Tally {
+    operations: u64,
+    opened: u64,
+    refused: u64,
+    failing: u64,
+    full: u64,
+    cuts: u64,
+    kills: u64,
+    blank: u64,
+    away: u64,
+    /// Times that a store took writes again without a new opening.
+    went_on: u64,
+    /// Times that a member had to be filled.
+    filled: u64,
+    /// Times that a member was taken away at last.
+    taken_away: u64,
+}
+
+impl Tally {
+    /// A life in which the store was open.
+    fn count(&mut self, plan: &Plan) {
+        let has = |is_it: fn(&Step) -> bool| u64::from(plan.all_steps().any(is_it));
+        self.failing += has(|step| matches!(step, Step::Fail(..)));
+        self.full += has(|step| matches!(step, Step::Fill(..)));
+        self.cuts += u64::from(matches!(plan.ending, Ending::Cut(_)));
+        self.kills += u64::from(plan.ending == Ending::Kill);
+    }
+
+    /// What is to have happened at least once.
+    fn counts(&self, members: usize) -> Vec<u64> {
+        let Self { operations, opened, refused, failing, full, cuts, kills, went_on, .. } = *self;
+        let any = vec![operations, opened, refused, failing, full, cuts, kills, went_on];
+        let of_several = vec![self.blank, self.away, self.filled, self.taken_away];
+        if members == 1 { any } else { [any, of_several].concat() }
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.operations += more.operations;
+        self.opened += more.opened;
+        self.refused += more.refused;
+        self.failing += more.failing;
+        self.full += more.full;
+        self.cuts += more.cuts;
+        self.kills += more.kills;
+        self.blank += more.blank;
+        self.away += more.away;
+        self.went_on += more.went_on;
+        self.filled += more.filled;
+        self.taken_away += more.taken_away;
+    }
+}
+
+/// Runs the history of `seed`; a panic is a complaint, too. Nothing where there is no FUSE.
+fn history(seed: u64, members: usize, ignored: Ignored) -> Option<Result<Tally, String>> {
+    let watch = Arc::new(Watch::default());
+    let test = if members == 1 { "in_one_directory" } else { "in_three_directories" };
+    let replay = format!(
+        "replay: LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture everything_happens_{test}"
+    );
+    watched(&watch, &replay, || {
+        let mut history = History::new(seed, members, ignored, &watch)?;
+        let outcome = catch_unwind(AssertUnwindSafe(|| history.run()))
+            .unwrap_or_else(|_| Err("a panic, see above".to_owned()));
+        let told = |error| {
+            let headers = if members > 1 { history.headers() } else { String::new() };
+            format!("seed {seed}: {}: {error}\n{headers}{replay}", watch.story())
+        };
+        let outcome = outcome.map_err(told);
+        Some(outcome.map(|()| history.tally))
+    })
+}
+
+fn histories(members: usize) {
+    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS);
+    let first = wanted("LEVELHEAD_FIRST").unwrap_or(0);
+    let one: Option<u64> = wanted("LEVELHEAD_SEED");
+    let (mut failed, mut total) = (0, Tally::default());
+    for seed in one.map_or(first..first + rounds, |seed| seed..seed + 1) {
+        match history(seed, members, Ignored::default()) {
+            None => return,
+            Some(Ok(tally)) => total.add(&tally),
+            Some(Err(error)) => {
+                failed += 1;
+                println!("{error}");
+            }
+        }
+    }
+    println!("{rounds} histories over {members}, {failed} failed: {total:?}");
+    assert_eq!(failed, 0, "histories failed");
+    if one.is_none() && rounds >= MANY {
+        let counts = total.counts(members);
+        assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
+    }
+}
+
+#[test]
+fn everything_happens_in_three_directories() {
+    histories(3);
+}
+
+#[test]
+fn everything_happens_in_one_directory() {
+    histories(1);
+}

@@ -1,0 +1,227 @@
+//! What befalls the members in a life of the store, and how that ends.
+
+use std::fmt;
+
+use faultfs::{Fails, Kind};
+use runtime::Rng;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// Something that happens to members.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Requests fail.
+    Fail(Vec<usize>, Fails),
+    /// There is no more room than so many bytes.
+    Fill(Vec<usize>, u64),
+    /// All is well again.
+    Mend,
+}
+
+/// How a life ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// Clients end, and then the store is closed, or dropped.
+    Quiet { mends: bool, closes: bool },
+    /// Power is cut, of each member some milliseconds after the one before.
+    Cut(Vec<(u64, usize)>),
+    /// The process is killed.
+    Kill,
+}
+
+/// What befalls the members in one life.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    /// This one is away.
+    pub away: Option<usize>,
+    /// The pages of this one are blank.
+    pub blank: Option<usize>,
+    /// Power fails of these, after so many requests of the opening.
+    pub cut_in_opening: Vec<(usize, u64)>,
+    /// The size that each file is to have, in bytes.
+    pub capacity: u64,
+    pub at_first: Vec<Step>,
+    /// After so many milliseconds.
+    pub steps: Vec<(u64, Step)>,
+    pub length: u64,
+    pub ending: Ending,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { away, blank, cut_in_opening, capacity, at_first, steps, length, ending } = self;
+        write!(f, "{} MiB", capacity >> 20)?;
+        for (what, member) in [("away", away), ("blank", blank)] {
+            member.map_or(Ok(()), |member| write!(f, ", {member} is {what}"))?;
+        }
+        if !cut_in_opening.is_empty() {
+            write!(f, ", cut in the opening after {cut_in_opening:?}")?;
+        }
+        write!(f, ", at first {at_first:?}, then {steps:?}, after {length} ms {ending:?}")
+    }
+}
+
+/// One member, two or all of them.
+fn some_of(members: usize, rng: &mut Rng) -> Vec<usize> {
+    let first = rng.below(members as u64) as usize;
+    let count = [1, 1, 1, 2, 2, members][rng.below(6) as usize].min(members);
+    (0..count).map(|n| (first + n) % members).collect()
+}
+
+fn fails(rng: &mut Rng, is_at_first: bool) -> Fails {
+    use Kind::{Discard, Name, Read, Sync, Write};
+    let kind = [Read, Read, Write, Write, Sync, Sync, Name, Discard][rng.below(8) as usize];
+    let lacks_room = match kind {
+        Write => rng.chance(0.35),
+        Sync | Name => rng.chance(0.15),
+        Read | Discard => false,
+    };
+    let most = match (kind, is_at_first) {
+        (Name, _) => 8,
+        (Sync, true) => 30,
+        (_, true) => [10, 100, 600][rng.below(3) as usize],
+        (_, false) => [1, 20][rng.below(2) as usize],
+    };
+    let times = [1, 3, 30, u64::MAX][rng.below(4) as usize];
+    Fails { kind, after: rng.below(most), times, errno: if lacks_room { ENOSPC } else { EIO } }
+}
+
+fn step(members: usize, rng: &mut Rng, is_at_first: bool) -> Step {
+    let members = some_of(members, rng);
+    match rng.below(10) {
+        0 | 1 => Step::Fill(members, rng.below(3) * rng.below(1 << 20)),
+        _ => Step::Fail(members, fails(rng, is_at_first)),
+    }
+}
+
+impl Plan {
+    /// What befalls a store over so many members. One of them may be away or blank only if the others have all (`is_whole`).
+    pub(crate) fn draw(members: usize, is_whole: bool, capacity: u64, rng: &mut Rng) -> Self {
+        let length = [10, 40, 100, 200][rng.below(4) as usize];
+        let one = rng.below(members as u64) as usize;
+        let (away, blank) = match rng.below(8) {
+            0 if is_whole => (Some(one), None),
+            1 if is_whole => (None, Some(one)),
+            _ => (None, None),
+        };
+        let mut plan = Self {
+            away,
+            blank,
+            cut_in_opening: Vec::new(),
+            capacity: if rng.chance(0.1) { capacity + (32 << 20) } else { capacity },
+            at_first: Vec::new(),
+            steps: Vec::new(),
+            length,
+            ending: Self::ending(members, rng),
+        };
+        if rng.chance(0.1) {
+            let most = [20, 200][rng.below(2) as usize];
+            plan.cut_in_opening = (0..members).map(|it| (it, 1 + rng.below(most))).collect();
+        }
+        if rng.chance(0.2) {
+            return plan;
+        }
+        for _ in 0..=rng.below(3) {
+            if rng.chance(0.3) {
+                plan.at_first.push(step(members, rng, true));
+                continue;
+            }
+            let at = rng.below(length);
+            plan.steps.push((at, step(members, rng, false)));
+            if rng.chance(0.4) {
+                plan.steps.push((at + rng.below(length), Step::Mend));
+            }
+        }
+        plan.steps.sort_by_key(|(at, _)| *at);
+        plan
+    }
+
+    fn ending(members: usize, rng: &mut Rng) -> Ending {
+        match rng.below(10) {
+            0..4 => Ending::Quiet { mends: rng.chance(0.7), closes: rng.chance(0.5) },
+            4..8 => {
+                let apart = [0, 2, 20][rng.below(3) as usize];
+                let mut moments: Vec<_> =
+                    (0..members).map(|member| (rng.below(apart + 1), member)).collect();
+                moments.sort_unstable();
+                Ending::Cut(moments)
+            }
+            _ => Ending::Kill,
+        }
+    }
+
+    /// All steps, those at first, too.
+    pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.at_first.iter().chain(self.steps.iter().map(|(_, step)| step))
+    }
+}
+
+/// What has gone wrong in a life so far.
+#[derive(Clone, Default, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
+pub(crate) struct Harm {
+    /// Members that something went wrong with.
+    pub members: Vec<usize>,
+    /// Something did.
+    pub any: bool,
+    /// A disk had no room.
+    pub lacks_room: bool,
+    /// Something that a store of one file hears of for good: a write or a sync that failed.
+    pub for_good: bool,
+    /// Pages may not be readable.
+    pub unreadable: bool,
+    /// All of the members were whole when it was opened.
+    pub was_whole: bool,
+}
+
+impl Harm {
+    pub(crate) fn of_members(&mut self, members: &[usize]) {
+        self.any = true;
+        for member in members {
+            if !self.members.contains(member) {
+                self.members.push(*member);
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, step: &Step) {
+        match step {
+            Step::Fail(members, fails) => {
+                self.of_members(members);
+                let waits = fails.kind == Kind::Write && fails.errno == ENOSPC;
+                self.lacks_room |= fails.errno == ENOSPC;
+                self.for_good |= matches!(fails.kind, Kind::Write | Kind::Sync) && !waits;
+                self.unreadable |= fails.kind == Kind::Read;
+            }
+            Step::Fill(members, _) => {
+                self.of_members(members);
+                self.lacks_room = true;
+            }
+            Step::Mend => {}
+        }
+    }
+
+    /// Power fails of a member, or is about to.
+    pub(crate) fn of_power(&mut self, member: usize) {
+        self.of_members(&[member]);
+        (self.for_good, self.unreadable) = (true, true);
+    }
+
+    /// Redundancy bears it: callers hear nothing of it.
+    fn is_borne(&self, of: usize) -> bool {
+        of > 1 && self.was_whole && self.members.len() < 2 && !self.lacks_room
+    }
+
+    /// Whether callers may be told of errors.
+    pub(crate) fn may_show(&self, of: usize) -> bool {
+        self.any && !self.is_borne(of)
+    }
+
+    /// Once all is well again the same handle takes writes.
+    ///
+    /// Where background work met a page that could not be read, it takes none until it is opened again.
+    pub(crate) fn passes(&self, of: usize) -> bool {
+        !(self.for_good || self.unreadable) || self.is_borne(of)
+    }
+}
