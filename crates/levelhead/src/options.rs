@@ -80,11 +80,12 @@ pub enum Windows {
 /// # Memory
 /// The store itself holds at most `memory_bytes` for index and values, twice `memtable_bytes` (and as much again where most
 /// writes overwrite what is in the memtable, which keeps the room of both), and the pages of a flush, which are as much as a
-/// memtable. A process needs more, because allocators keep what is freed in pieces: beside a writer that goes
-/// flat out with values of 1 KiB its resident memory was at most 35 MiB with 16 + 2 x 4 MiB and 7 MiB of index, 97 MiB with
-/// 56 + 2 x 16 and 23 MiB of index, and 229 MiB with 256 + 2 x 32 and 88 MiB of index (glibc's allocator). Give a container
+/// memtable. A process needs more, because allocators keep what is freed in pieces. glibc's keeps it for good, in a heap for each
+/// thread or so: therefore a store asks it for that (`malloc_trim`) on a thread of its own, when some 16 MiB were freed and when it has been
+/// opened. Whoever allocates from a heap of the process that is being searched waits, some milliseconds at a time. Give a container
 /// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
-/// `plm_cache_bytes`.
+/// `plm_cache_bytes`; and up to 64 MiB for snapshots and ranges that are read. That is for values of 1 KiB and more: a key takes some 140 bytes
+/// in a memtable that are not counted, so that short values take up to twice as much there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Whether a store is made where none is.
