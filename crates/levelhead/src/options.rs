@@ -84,8 +84,8 @@ pub enum Windows {
 /// thread or so: therefore a store asks it for that (`malloc_trim`) on a thread of its own, when some 16 MiB were freed and when it has been
 /// opened. Whoever allocates from a heap of the process that is being searched waits, some milliseconds at a time. Give a container
 /// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
-/// `plm_cache_bytes`; and up to 64 MiB for snapshots and ranges that are read. That is for values of 1 KiB and more: a key takes some 140 bytes
-/// in a memtable that are not counted, so that short values take up to twice as much there.
+/// `plm_cache_bytes`; and up to 64 MiB for snapshots and ranges that are read. That is for values of 1 KiB and more: what a key takes
+/// in a memtable besides is not counted, and with short values that is more than the rule has room for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Whether a store is made where none is.
