@@ -80,11 +80,11 @@ pub enum Windows {
 /// # Memory
 /// The store itself holds at most `memory_bytes` for index and values, twice `memtable_bytes` (and as much again where most
 /// writes overwrite what is in the memtable, which keeps the room of both), and the pages of a flush, which are as much as a
-/// memtable. A process needs more, because allocators keep what is freed in pieces: beside a writer that goes
-/// flat out with values of 1 KiB its resident memory was at most 35 MiB with 16 + 2 x 4 MiB and 7 MiB of index, 97 MiB with
-/// 56 + 2 x 16 and 23 MiB of index, and 229 MiB with 256 + 2 x 32 and 88 MiB of index (glibc's allocator). Give a container
+/// memtable. A process needs more, because allocators keep what is freed in pieces. Give a container
 /// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
-/// `plm_cache_bytes`.
+/// `plm_cache_bytes`. With glibc's allocator that is true only with [`Self::trim_heap`]: it keeps for good what is freed, in a heap for each thread
+/// or so (75, 283 and 567 MiB were resident where the rule has 64, 160 and 330). A program with an allocator that gives back by itself (mimalloc, jemalloc) does without. Besides, up to 64 MiB for snapshots and ranges that are read. That is for values of 1 KiB and more: what a key takes
+/// in a memtable besides is not counted, and with short values that is more than the rule has room for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
 pub struct Options {
@@ -123,6 +123,10 @@ pub struct Options {
     pub page_bytes: u32,
     /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
     pub memory_bytes: u64,
+    /// Whether glibc's allocator is asked to give back what is free in the heaps of the process (`malloc_trim`), on a thread of its own, when some 16 MiB
+    /// were freed and when the store has been opened; four times as long as that took it is left alone then. Whoever allocates from a heap that is being
+    /// searched waits, some milliseconds at a time, and so may gets. Other allocators are not asked.
+    pub trim_heap: bool,
     /// Memory for values that were read last, in bytes, out of `memory_bytes`.
     pub value_cache_bytes: u64,
     /// Memory for writes before they are flushed, in bytes: twice that at most. A store leaves room for some memtables in its files that it fills
@@ -163,6 +167,7 @@ impl Default for Options {
             inline_up_to: 0,
             page_bytes: *PAGE_BYTES.start(),
             memory_bytes: 256 << 20,
+            trim_heap: false,
             value_cache_bytes: 64 << 20,
             memtable_bytes: 0,
             durability: Durability::default(),

@@ -530,7 +530,7 @@ pub(crate) fn real_options(options: &Options) -> RealOptions {
         Io::Ring => IoChoice::Ring,
         Io::Threads => IoChoice::Threads,
     };
-    RealOptions { seed: seed(), io, ..RealOptions::default() }
+    RealOptions { seed: seed(), io, trims_heap: options.trim_heap, ..RealOptions::default() }
 }
 
 /// The thread that drives background work.

@@ -373,7 +373,9 @@ impl<M: Medium> Front<M> {
         let gone = gone.expect("a memtable is flushed once");
         // Some ten thousand keys are given back one by one. Snapshots may still share it.
         if let Ok(memtable) = Rc::try_unwrap(gone) {
-            drop(self.store.handle.compute(move || drop(memtable)));
+            // The pages that were made of it have gone as well.
+            let bytes = 2 * memtable.borrow().bytes();
+            self.store.handle.drop_apart(memtable, bytes);
         }
         self.flushes.set(self.flushes.get() + 1);
     }

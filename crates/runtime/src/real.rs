@@ -12,6 +12,7 @@
 //!  workers .... threads for blocking I/O and for computing                                 (real/workers.rs)
 //!  nvme ....... admin commands of drives                                               (real/nvme.rs)
 //!  compute .... work that is heavy on the processor                                        (real/compute.rs)
+//!  heap ....... what the allocator keeps                                                   (real/heap.rs)
 //!  wall_clock . time for threads outside                                           (real/wall_clock.rs)
 //!  fork_mark .. whether this process is a copy of the one that began                   (real/fork_mark.rs)
 //!  shared ..... several threads in one runtime, each driving its own future                (real/shared.rs)
@@ -25,6 +26,7 @@ pub(crate) mod bell;
 pub(crate) mod compute;
 pub(crate) mod file_read;
 pub(crate) mod fork_mark;
+pub(crate) mod heap;
 pub(crate) mod io;
 pub(crate) mod mailbox;
 pub(crate) mod nvme;
@@ -43,6 +45,7 @@ use std::time::Duration;
 
 use self::bell::Bell;
 use self::compute::Compute;
+use self::heap::Heap;
 use self::io::{Engine, Io};
 use self::post::{Letter, Post, Remote};
 use self::ring::Ring;
@@ -110,18 +113,22 @@ pub struct RealOptions {
     pub io_threads: usize,
     /// Threads for [`Handle::compute`] at most.
     pub compute_threads: usize,
+    /// Whether the allocator is asked for what is free ([`Handle::note_freed`]).
+    pub trims_heap: bool,
 }
 
 impl Default for RealOptions {
     /// Sixteen threads for I/O, as many reads as a drive of one queue likes to have at a time, and two to compute.
     fn default() -> Self {
-        Self { seed: 0, io: IoChoice::Probe, io_threads: 16, compute_threads: 2 }
+        let io = IoChoice::Probe;
+        Self { seed: 0, io, io_threads: 16, compute_threads: 2, trims_heap: false }
     }
 }
 
 /// What a runtime in real time has besides.
 pub(crate) struct Real {
-    clock: Clock,
+    /// Shared with threads that measure how long they take.
+    clock: Arc<Clock>,
     pub(crate) post: Arc<Post>,
     pub(crate) io: Io,
     engine: IoEngine,
@@ -129,6 +136,8 @@ pub(crate) struct Real {
     computers: RefCell<Option<Workers>>,
     /// Threads for calls that wait long. Nothing once the runtime has ended.
     waiters: RefCell<Option<Workers>>,
+    /// If the allocator is asked for what is free.
+    heap: Option<Arc<Heap>>,
 }
 
 /// Time since the runtime was made, by the system's monotonic clock.
@@ -169,7 +178,7 @@ impl Real {
         };
         let post = Post::open(runtime, Bell::new(bell));
         Ok(Self {
-            clock: Clock::start(),
+            clock: Arc::new(Clock::start()),
             io: Io::new(io, Arc::clone(&post)),
             post,
             engine,
@@ -179,6 +188,7 @@ impl Real {
                 Priority::Low,
             ))),
             waiters: RefCell::new(Some(Workers::new("waits", MOST_WAITERS, Priority::Normal))),
+            heap: options.trims_heap.then(Arc::default),
         })
     }
 
@@ -190,6 +200,16 @@ impl Real {
         match &*self.waiters.borrow() {
             Some(waiters) => Compute::on(waiters, call),
             None => Compute::done(call()),
+        }
+    }
+
+    fn note_freed(&self, bytes: u64) {
+        let waiters = self.waiters.borrow();
+        let (Some(waiters), Some(heap)) = (&*waiters, &self.heap) else { return };
+        if heap.note_freed(bytes, self.clock.now()) {
+            // Not one that computes: those are preempted while others wait for a heap.
+            let (heap, clock) = (Arc::clone(heap), Arc::clone(&self.clock));
+            waiters.run(Box::new(move || heap.give_back(|| clock.now())));
         }
     }
 
@@ -400,6 +420,27 @@ impl Handle {
         match computers.as_deref() {
             Some(Some(computers)) => Compute::on(computers, work),
             _ => Compute::done(work()),
+        }
+    }
+    /// Drops a value of so many bytes in many pieces, which takes long, where [`Self::compute`] does its work; and says so
+    /// ([`Self::note_freed`]).
+    pub fn drop_apart<T: Send + 'static>(&self, value: T, bytes: u64) {
+        if !self.is_real() {
+            return drop(value);
+        }
+        let remote = self.remote();
+        drop(self.compute(move || {
+            drop(value);
+            // Whoever has ended gives back all that it has.
+            let _ = remote.post(move |handle| handle.note_freed(bytes));
+        }));
+    }
+
+    /// Somebody has freed about so many bytes. When that comes to some MiB, an allocator that does not give back what is free unless it
+    /// is asked (glibc's) is asked, on another thread, if the runtime was made so ([`RealOptions::trims_heap`]). Nothing happens in virtual time.
+    pub fn note_freed(&self, bytes: u64) {
+        if let Some(real) = &self.inner.real {
+            real.note_freed(bytes);
         }
     }
 }

@@ -182,8 +182,10 @@ impl<M: Medium> Inner<M> {
         let first = slice.upper.start;
         let begin = if first == 0 { &[] } else { upper.first_key(first) };
         let end = slice.end_key.clone();
+        let pages = pages_of_slice(&version, level, &slice);
         let edit = self.merge_slice(level, slice, places).await?;
         self.install(edit)?;
+        self.note_freed(pages);
         self.manual.went_down(level, begin, end.as_deref());
         self.cursors.borrow_mut()[level] = end.unwrap_or_default();
         Ok(true)
@@ -304,6 +306,11 @@ impl<M: Medium> Inner<M> {
             LevelEdit { level: level + 1, range: below, new },
         ]);
         Ok(self.with_dead(edit, &merged.dead).await)
+    }
+
+    /// So many pages of the index were merged: those are free soon, and what others were made of.
+    pub(crate) fn note_freed(&self, pages: usize) {
+        self.store.handle.note_freed(2 * pages as u64 * u64::from(self.store.shape.page_bytes));
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.

@@ -121,6 +121,7 @@ impl<M: Medium> Inner<M> {
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
         let edit = self.with_dead(edit, &merged.dead).await;
         self.install(self.with_flushed(edit, written).await)?;
+        self.note_freed(level.len());
         Ok(())
     }
 

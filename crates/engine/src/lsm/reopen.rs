@@ -62,27 +62,29 @@ impl<M: Medium> Engine<M> {
         };
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
         inner.manifest = Some(Manifest::new(scan.manifest_extents()));
-        engine.inner.restore(&scan).await?;
+        engine.inner.restore(scan).await?;
+        // Pages of the journal, whatever they were.
+        engine.inner.store.handle.note_freed(u64::MAX);
         engine.start_tasks();
         Ok(engine)
     }
 }
 
 impl<M: Medium> Inner<M> {
-    async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
+    async fn restore(self: &Rc<Self>, mut scan: Scan) -> Result<(), OpenError> {
         let store = &self.store;
         store.id.set(scan.id);
-        let Replayed { version, tables, extents, has_outgrown_its_plan } = self.replay(scan)?;
+        let Replayed { version, tables, extents, has_outgrown_its_plan } = self.replay(&scan)?;
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
-        let log = scan.log_from(from)?;
+        let log = scan.take_log_from(from)?;
         store.restore_extents(extents);
         // All that is needed is read before anything is written: who cannot read it has changed nothing.
         let version = match tables {
             Some(_) => version,
             None => self.with_pinned_levels(version).await?,
         };
-        store.settle_extents(scan, &log).await?;
+        store.settle_extents(&scan, &log).await?;
         if let Some(tables) = tables {
             self.open_tables(&tables).await?;
         } else {
@@ -93,8 +95,7 @@ impl<M: Medium> Inner<M> {
             }
             *self.version.borrow_mut() = Rc::new(version);
         }
-        self.front.replay_log(from, &log, flushed.sequence)?;
-        let next = from + log.groups.len() as u64;
+        let next = self.front.replay_log(from, log.groups, flushed.sequence)?;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         let start = RunStart { run: scan.next_run, group: next };

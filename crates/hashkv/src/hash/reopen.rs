@@ -44,30 +44,29 @@ impl<M: Medium> HashEngine<M> {
         };
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
         inner.manifest = Some(Manifest::new(scan.manifest_extents()));
-        engine.inner.restore(&scan).await?;
+        engine.inner.restore(scan).await?;
         engine.start_tasks();
         Ok(engine)
     }
 }
 
 impl<M: Medium> Inner<M> {
-    async fn restore(&self, scan: &Scan) -> Result<(), OpenError> {
+    async fn restore(&self, mut scan: Scan) -> Result<(), OpenError> {
         let store = &self.store;
         store.id.set(scan.id);
-        let Replayed { state, slots } = self.replay(scan)?;
+        let Replayed { state, slots } = self.replay(&scan)?;
         let flushed = state.flushed;
         let from = store.first_group_to_replay(flushed);
-        let log = scan.log_from(from)?;
+        let log = scan.take_log_from(from)?;
         store.restore_extents(state.extents.settled());
-        store.settle_extents(scan, &log).await?;
+        store.settle_extents(&scan, &log).await?;
         self.front.sequence.set(state.sequence);
         self.flushed.set(flushed);
         self.longest_search.set(state.longest_search);
         self.keys.set(state.keys);
         *self.directory.borrow_mut() = state.directory;
         self.restore_dirty(state.dirty, slots).await?;
-        self.front.replay_log(from, &log, flushed.sequence)?;
-        let next = from + log.groups.len() as u64;
+        let next = self.front.replay_log(from, log.groups, flushed.sequence)?;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         let start = RunStart { run: scan.next_run, group: next };

@@ -1,5 +1,6 @@
 //! A directory of its own for each test, and small stores in it.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -92,9 +93,19 @@ pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
 
 /// Runs an ignored test in a process of its own, which says what was acknowledged. It is killed when `goes_on` says no. The last
 /// number that it said.
-pub(crate) fn told_while(test: &str, mut goes_on: impl FnMut(u32) -> bool) -> Option<u32> {
+pub(crate) fn told_while(test: &str, goes_on: impl FnMut(u32) -> bool) -> Option<u32> {
+    told_while_told(test, &[], goes_on)
+}
+
+/// The same, with variables of the environment that the process is told.
+pub(crate) fn told_while_told(
+    test: &str,
+    variables: &[(&str, &OsStr)],
+    mut goes_on: impl FnMut(u32) -> bool,
+) -> Option<u32> {
     let mut child = Command::new(std::env::current_exe().expect("it runs"))
         .args(["--ignored", "--exact", test, "--nocapture"])
+        .envs(variables.iter().copied())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

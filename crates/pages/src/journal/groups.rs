@@ -158,13 +158,33 @@ impl Writings {
     }
 }
 
+/// A whole group, as it was found: its pages, in order.
+#[derive(Debug)]
+pub struct FoundGroup(Vec<GroupPage>);
+
+impl FoundGroup {
+    /// What it holds. Cost: a copy; the pages go.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let parts = || self.0.iter().map(|page| page.part.bytes());
+        let mut bytes = Vec::with_capacity(parts().map(<[u8]>::len).sum());
+        parts().for_each(|part| bytes.extend_from_slice(part));
+        bytes
+    }
+}
+
 /// What a power cut left of a journal's groups.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Groups {
-    /// What the groups hold, in order, up to the first that is not whole.
-    pub whole: Vec<Vec<u8>>,
+#[derive(Debug, PartialEq)]
+pub(crate) struct Groups<G = Vec<u8>> {
+    /// The groups, in order, up to the first that is not whole; what they hold, unless it is said otherwise.
+    pub whole: Vec<G>,
     /// Whether anything was found behind that: something in between is damaged.
     pub has_gap: bool,
+}
+
+impl<G> Default for Groups<G> {
+    fn default() -> Self {
+        Self { whole: Vec::new(), has_gap: false }
+    }
 }
 
 /// Puts groups together from their pages, in any order, from number `first` on.
@@ -173,25 +193,33 @@ pub(crate) fn assemble(
     first: u64,
     takes_torn: bool,
 ) -> Groups {
+    let Groups { whole, has_gap } = find(pages, first, takes_torn);
+    Groups { whole: whole.into_iter().map(FoundGroup::into_bytes).collect(), has_gap }
+}
+
+/// The same, and each group is left in its pages: for whoever goes through groups that together are long.
+pub(crate) fn find(
+    pages: impl IntoIterator<Item = GroupPage>,
+    first: u64,
+    takes_torn: bool,
+) -> Groups<FoundGroup> {
     let mut by_number: BTreeMap<u64, Writings> = BTreeMap::new();
     for page in pages.into_iter().filter(|page| page.id.number >= first) {
         by_number.entry(page.id.number).or_default().add(page);
     }
     let by_number: BTreeMap<u64, Pages> =
         by_number.into_iter().map(|(number, writings)| (number, writings.fullest())).collect();
+    let last = by_number.last_key_value().map(|(last, _)| *last);
     let mut groups = Groups::default();
-    for (expected, (number, pages)) in (first..).zip(&by_number) {
+    for (expected, (number, pages)) in (first..).zip(by_number) {
         let of = pages.values().next().map_or(0, |page| page.pages as usize);
-        let is_whole = *number == expected && (pages.len() == of || takes_torn);
+        let is_whole = number == expected && (pages.len() == of || takes_torn);
         if !is_whole {
             // A torn group is the last one, and the one that was due.
-            let last = by_number.last_key_value().map(|(last, _)| *last);
-            groups.has_gap = *number != expected || last != Some(expected);
+            groups.has_gap = number != expected || last != Some(expected);
             break;
         }
-        groups
-            .whole
-            .push(pages.values().flat_map(|page| page.part.bytes().iter().copied()).collect());
+        groups.whole.push(FoundGroup(pages.into_values().collect()));
     }
     groups
 }

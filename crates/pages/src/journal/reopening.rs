@@ -8,6 +8,7 @@ use crate::format::codec::Reader;
 use crate::format::object::Sequence;
 use crate::format::page::PageKind;
 use crate::front::Front;
+use crate::journal::groups::FoundGroup;
 use crate::journal::log::Log;
 use crate::journal::manifest::{Manifest, RunStart};
 use crate::journal::scan::{Found, FoundLog, Scan, of_read};
@@ -168,21 +169,24 @@ impl<M: Medium> Front<M> {
         store.extents_of(pages) + 2
     }
 
-    /// Puts what the log holds from group `from` on in memtables, but for what is flushed.
+    /// Puts what the groups of the log from number `from` on hold in memtables, but for what is flushed. A group's pages go before
+    /// the next is looked at. The number of the group that comes next.
     ///
     /// # Errors
     /// [`OpenError::DamagedJournal`].
     pub fn replay_log(
         &self,
         from: u64,
-        log: &FoundLog,
+        groups: Vec<FoundGroup>,
         flushed: Sequence,
-    ) -> Result<(), OpenError> {
+    ) -> Result<u64, OpenError> {
         let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
         let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
         let (mut newest, longest) = (None, self.store.max_value_bytes());
-        for (group, bytes) in (from..).zip(&log.groups) {
-            let input = &mut Reader::new(bytes);
+        let next = from + groups.len() as u64;
+        for (number, group) in (from..).zip(groups) {
+            let bytes = group.into_bytes();
+            let input = &mut Reader::new(&bytes);
             while !input.is_at_end() {
                 let record = read_record(input, longest).ok_or_else(bad)?;
                 if newest.is_some_and(|newest| record.sequence <= newest) {
@@ -190,11 +194,11 @@ impl<M: Medium> Front<M> {
                 }
                 newest = Some(record.sequence);
                 if record.sequence > flushed || replays_all {
-                    self.replay(group, record);
+                    self.replay(number, record);
                 }
             }
         }
-        Ok(())
+        Ok(next)
     }
 
     /// Makes the log durable as far as the oldest frozen memtable is in it. An index that changes step

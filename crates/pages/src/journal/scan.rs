@@ -11,7 +11,7 @@ use runtime::{IoClass, PageImage};
 
 use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, stamp};
-use crate::journal::groups::{self, GroupPage, Groups};
+use crate::journal::groups::{self, FoundGroup, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::journal::unreadable::Unreadable;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
@@ -82,8 +82,8 @@ pub struct Scan {
 /// Writes that were not in the index.
 #[derive(Debug)]
 pub struct FoundLog {
-    /// What the groups hold, in order.
-    pub groups: Vec<Vec<u8>>,
+    /// Its groups, in order.
+    pub groups: Vec<FoundGroup>,
     /// Extents with groups that are needed, and the last group in each, in the order of groups.
     pub extents: Vec<(ExtentId, u64)>,
 }
@@ -492,25 +492,28 @@ impl Scan {
         self.manifest_extents.iter().copied().collect()
     }
 
-    /// The log from group `from` on.
+    /// The log from group `from` on. This has no pages of the log any more then: they may be as much as four memtables, and the
+    /// index is yet to be read.
     ///
     /// # Errors
     /// [`OpenError::DamagedJournal`]; [`OpenError::Damaged`] or [`MediumError::Gone`] if a page cannot be read that may be of it.
-    pub fn log_from(&self, from: u64) -> Result<FoundLog, OpenError> {
-        let with_from = self.log.iter().filter(|(_, page)| page.id.number == from);
+    pub fn take_log_from(&mut self, from: u64) -> Result<FoundLog, OpenError> {
+        let log = std::mem::take(&mut self.log);
+        let with_from = log.iter().filter(|(_, page)| page.id.number == from);
         let begun = with_from.map(|(id, _)| self.log_opened_in.get(id).copied()).min().flatten();
         let is_old = |page: &Unreadable| page.is_before_group(from) || page.is_before_run(begun);
         Unreadable::check_all(&self.unreadable, is_old)?;
-        let pages = self.log.iter().map(|(_, page)| page.clone());
-        let Groups { whole, has_gap } = groups::assemble(pages, from, self.takes_torn);
+        let places: Vec<(ExtentId, u64)> = log.iter().map(|(id, p)| (*id, p.id.number)).collect();
+        let pages = log.into_iter().map(|(_, page)| page);
+        let Groups { whole, has_gap } = groups::find(pages, from, self.takes_torn);
         if has_gap {
             return Err(OpenError::DamagedJournal("a page of the log is missing"));
         }
         let end = from + whole.len() as u64;
         let mut last: BTreeMap<ExtentId, u64> = BTreeMap::new();
-        for (id, page) in self.log.iter().filter(|(_, p)| (from..end).contains(&p.id.number)) {
-            let group = last.entry(*id).or_default();
-            *group = page.id.number.max(*group);
+        for (id, number) in places.into_iter().filter(|(_, n)| (from..end).contains(n)) {
+            let group = last.entry(id).or_default();
+            *group = number.max(*group);
         }
         let mut extents: Vec<(ExtentId, u64)> = last.into_iter().collect();
         extents.sort_by_key(|(_, group)| *group);

@@ -294,7 +294,9 @@ fn behind_after<F: Future<Output = ()> + 'static>(
         assert_eq!(volume.failed_members(), [2]);
         let other = Box::pin(volume.sync(Stream::Objects));
         ends(handle, asked, other).await;
-        disks.iter().for_each(|disk| disk.borrow_mut().forget_unsynced());
+        for disk in &disks {
+            disk.borrow_mut().forget_unsynced();
+        }
     });
     let behind = Rc::new(RefCell::new(Vec::new()));
     let found = Rc::clone(&behind);
