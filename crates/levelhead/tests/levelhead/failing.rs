@@ -10,7 +10,7 @@ use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Store};
 use runtime::Rng;
 
-use crate::scratch::{STANDS_STILL, faulty, seeds, small, told_while, wanted};
+use crate::scratch::{STANDS_STILL, by_threads, faulty, seeds, told_while, wanted};
 
 const EIO: i32 = 5;
 /// Reads of an opening that fail, one after the other; `LEVELHEAD_EVERY` asks for others than each thirteenth.
@@ -64,7 +64,7 @@ fn open_while_reads_fail(
         if let Ok(store) = opened {
             assert_eq!(pairs_of(&store).expect(&what), PAIRS, "{what}");
         }
-        let store = Store::open_over(directories, &small());
+        let store = Store::open_over(directories, &by_threads());
         let store = store.unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(pairs_of(&store).expect(&what), PAIRS, "opened again, {what}");
     }
@@ -74,7 +74,7 @@ fn open_while_reads_fail(
 #[test]
 fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
     let Some(three) = three() else { return };
-    let store = Store::open_over(&three.1, &small()).expect("all is well");
+    let store = Store::open_over(&three.1, &by_threads()).expect("all is well");
     for n in 0..PAIRS {
         store.put_with(&key(n), &[1; 600], Durability::None).expect("there is room");
     }
@@ -86,7 +86,7 @@ fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
         for times in [1, u64::MAX] {
             // Not always the same one, and each after the other.
             let read_only = (after / every + times % 2) % 4 == 0;
-            let options = Options { read_only, ..small() };
+            let options = Options { read_only, ..by_threads() };
             let [opened, refused] = open_while_reads_fail(&three, (after, times), &options);
             counts = [counts[0] + opened, counts[1] + refused];
         }
@@ -113,7 +113,7 @@ fn puts_until_it_is_refused() {
         thread::sleep(Duration::from_mins(5));
         std::process::exit(STANDS_STILL);
     });
-    let store = Store::open_over(&directories, &small()).expect("all is well");
+    let store = Store::open_over(&directories, &by_threads()).expect("all is well");
     for n in 0..u64::from(u32::MAX) {
         let durability = if n % 8 == 7 { Durability::Group } else { Durability::None };
         if store.put_with(&key(n), &[n as u8; 900], durability).is_err() {
@@ -149,7 +149,7 @@ fn one_trial(seed: u64) -> Option<()> {
     });
     mend(&drives);
     let what = format!("seed {seed}: {kinds:?} of drive {first} and the next, {times} times");
-    let store = Store::open_over(&directories, &small());
+    let store = Store::open_over(&directories, &by_threads());
     let store = store.unwrap_or_else(|error| panic!("{what}: {error}"));
     for n in 0..=last.map_or(0, u64::from) {
         let found = store.get(&key(n)).unwrap_or_else(|error| panic!("{what}, {n}: {error}"));

@@ -7,7 +7,7 @@ use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Store};
 use runtime::Rng;
 
-use crate::scratch::{faulty, seeds, small, wanted};
+use crate::scratch::{by_threads, faulty, seeds, wanted};
 
 /// Numbers of the system's errors.
 const EIO: i32 = 5;
@@ -17,7 +17,7 @@ const EROFS: i32 = 30;
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn options() -> Options {
-    Options { durability: Durability::Group, ..small() }
+    Options { durability: Durability::Group, ..by_threads() }
 }
 
 fn key(n: u64) -> Vec<u8> {

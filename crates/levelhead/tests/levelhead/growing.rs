@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Store, repair};
 
-use crate::scratch::{Scratch, faulty, small, wanted};
+use crate::scratch::{Scratch, by_threads, faulty, wanted};
 
 const EIO: i32 = 5;
 const LARGER: u64 = 104 << 20;
@@ -16,11 +16,11 @@ const REQUESTS: u64 = 90;
 const EVERY: u64 = 13;
 
 fn larger() -> Options {
-    Options { capacity_bytes: LARGER, ..small() }
+    Options { capacity_bytes: LARGER, ..by_threads() }
 }
 
 fn as_it_is() -> Options {
-    Options { capacity_bytes: 0, ..small() }
+    Options { capacity_bytes: 0, ..by_threads() }
 }
 
 fn key(n: u64) -> Vec<u8> {
@@ -68,7 +68,7 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
     for directories in [1, 3] {
         let scratch = Scratch::new();
         let paths = scratch.directories(directories);
-        let store = opened(&paths, &small());
+        let store = opened(&paths, &by_threads());
         let first = fill(&store, 0, u64::MAX);
         store.close().expect("it can be made durable");
         // Less than it has, and no word of it, change nothing.
@@ -90,7 +90,7 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
         assert_eq!(fill(&store, 0, kept), kept, "there is room to write all once more");
         check(&store, kept, "full and collected");
         store.close().expect("it can be made durable");
-        for options in [as_it_is(), small(), larger()] {
+        for options in [as_it_is(), by_threads(), larger()] {
             check(&opened(&paths, &options), kept, "opened again");
             assert_eq!(lengths(&paths), vec![LARGER; directories]);
         }
@@ -109,14 +109,17 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
 fn what_cannot_grow_is_told_and_nothing_is_changed() {
     let scratch = Scratch::new();
     let paths = scratch.directories(3);
-    let store = opened(&paths, &small());
+    let store = opened(&paths, &by_threads());
     let pairs = fill(&store, 0, 2_000);
     store.close().expect("it can be made durable");
     let refused = |options: &Options, words: &str| match Store::open_over(&paths, options) {
         Err(Error::Invalid(said)) => assert!(said.contains(words), "{said}"),
         other => panic!("{:?}", other.map(drop)),
     };
-    refused(&Options { capacity_bytes: 1 << 42, ..small() }, "can grow to 549755813888 at most");
+    refused(
+        &Options { capacity_bytes: 1 << 42, ..by_threads() },
+        "can grow to 549755813888 at most",
+    );
     // Read only it is as it was.
     check(&opened(&paths, &Options { read_only: true, ..larger() }), pairs, "read only");
     let aside = scratch.path().join("aside");
@@ -136,7 +139,7 @@ fn what_cannot_grow_is_told_and_nothing_is_changed() {
 fn on_one_drive(seed: u64) -> Option<(FaultFs, Vec<PathBuf>, u64)> {
     let drive = faulty(seed)?;
     let paths: Vec<_> = (0..3).map(|n| drive.path().join(format!("d{n}"))).collect();
-    let store = opened(&paths, &small());
+    let store = opened(&paths, &by_threads());
     let pairs = fill(&store, 0, 900);
     store.close().expect("it can be made durable");
     Some((drive, paths, pairs))
@@ -191,7 +194,7 @@ fn each_request_may_fail_while_a_store_grows() {
 fn a_directory_that_does_not_know_yet_is_told() {
     let scratch = Scratch::new();
     let paths = scratch.directories(3);
-    let store = opened(&paths, &small());
+    let store = opened(&paths, &by_threads());
     let pairs = fill(&store, 0, 900);
     store.close().expect("it can be made durable");
     let says = |path: &Path| fs::read(path.join("LEVELHEAD")).expect("it is there");
@@ -208,7 +211,7 @@ fn a_file_whose_growth_failed_at_its_sync_is_as_long_as_is_said_of_it() {
     for cut in 1..20 {
         let Some(fs) = faulty(cut) else { return };
         let directory = fs.path().join("d");
-        drop(Store::open(&directory, &small()).unwrap_or_else(|error| panic!("{error}")));
+        drop(Store::open(&directory, &by_threads()).unwrap_or_else(|error| panic!("{error}")));
         let fails = Fails { kind: Kind::Sync, after: 0, times: 1, errno: EIO };
         fs.set_faults(Faults { fails: vec![fails], ..Faults::default() });
         Store::open(&directory, &larger()).map(drop).expect_err("the length cannot be synced");

@@ -12,7 +12,7 @@ use levelhead::{DirectoryState, Durability, Error, Options, Store, repair};
 use runtime::Rng;
 
 use crate::failures::until;
-use crate::scratch::{Scratch, faulty, seeds, small, wanted};
+use crate::scratch::{Scratch, by_threads, faulty, seeds, wanted};
 
 /// Numbers of the system's errors.
 const ENOSPC: i32 = 28;
@@ -55,7 +55,7 @@ impl Trouble {
 
 fn options() -> Options {
     // Drives that are taken out have other paths than they had.
-    Options { durability: Durability::Group, degraded: true, ..small() }
+    Options { durability: Durability::Group, degraded: true, ..by_threads() }
 }
 
 fn open(directories: &[PathBuf]) -> Result<Store, Error> {
@@ -206,7 +206,7 @@ fn check_is_read(directories: &[PathBuf], saved: &Path, map: &Map) {
     let report = store.verify(|_| ()).unwrap_or_else(|error| panic!("{error}"));
     assert!(report.pairs == map.len() as u64 && report.findings.is_empty(), "{report:?}");
     drop(store);
-    let report = repair(directories, saved, &small(), |_| ());
+    let report = repair(directories, saved, &by_threads(), |_| ());
     let report = report.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.pairs, map.len() as u64);
     assert!(report.salvaged.is_none() && report.findings.is_empty(), "{report:?}");
@@ -220,7 +220,9 @@ fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     let store = Store::open(fs.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
     assert!(put_some(&store, &mut map, 0, 1_000).is_none());
     drop(store);
-    fs.set_faults(Faults { room: Some(0), ..Faults::default() });
+    // Of its file nothing has room that is not written.
+    let fails = vec![Fails { kind: Kind::Write, after: 0, times: u64::MAX, errno: ENOSPC }];
+    fs.set_faults(Faults { fails, ..Faults::default() });
     let error = Store::open(fs.path(), &options()).map(drop).expect_err("there is no room");
     let words = error.to_string();
     assert!(matches!(error, Error::Full(_)), "{error:?}");
@@ -245,7 +247,7 @@ fn what_a_full_disk_ends_is_told_with_its_file() {
     fs.set_faults(Faults { room: Some(0), ..Faults::default() });
     let error = put_some(&second, &mut Map::new(), 0, 40_000).expect("there is no room");
     assert!(error.to_string().contains(&other.join("data").display().to_string()), "{error}");
-    let error = store.checkpoint(&copy, &small(), |_| ()).expect_err("there is no room");
+    let error = store.checkpoint(&copy, &by_threads(), |_| ()).expect_err("there is no room");
     assert!(error.to_string().contains(&copy.display().to_string()), "{error}");
 }
 
@@ -300,7 +302,7 @@ fn a_store_goes_on_without_a_directory_on_a_read_only_file_system() {
     let with_it = vec![directories[0].clone(), mounted.0.clone(), directories[2].clone()];
     assert_eq!(Store::lost_in(&with_it), with_it[1..2]);
     check_is_read(&with_it, &scratch.path().join("saved"), &map);
-    let alone = Store::open(&mounted.0, &small()).map(drop).expect_err("it is one of three");
+    let alone = Store::open(&mounted.0, &by_threads()).map(drop).expect_err("it is one of three");
     assert!(alone.to_string().contains("over 3 directories"), "{alone}");
     for from in [5_000, 6_000] {
         let store = open(&with_it).unwrap_or_else(|error| panic!("{error}"));

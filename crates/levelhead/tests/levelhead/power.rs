@@ -8,11 +8,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use faultfs::{Fails, FaultFs, Faults, Ignored, Kind};
-use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows, repair};
+use levelhead::{Batch, Durability, Error, Options, Store, Windows, repair};
 use runtime::Rng;
 use volume::header;
 
-use crate::scratch::{faulty, seeds, small, wanted};
+use crate::scratch::{by_threads, faulty, seeds, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -187,11 +187,10 @@ impl Trial {
         } else {
             vec![store]
         };
-        let io = [Io::Probe, Io::Threads][rng.below(2) as usize];
         let inline_up_to = [0, 0, 100, 1_000][rng.below(4) as usize];
         let histories = (0..CLIENTS).map(|_| History::default()).collect();
         let page_bytes = 4096 << rng.below(4);
-        let options = Options { io, page_bytes, inline_up_to, ..small() };
+        let options = Options { page_bytes, inline_up_to, ..by_threads() };
         Self { fs, directories, options, may_have_windows: false, histories, rng }
     }
 
@@ -346,13 +345,13 @@ fn a_store_is_made_whole_or_not_at_all() {
             fs.cut_after(after);
             let store = fs.path().join("a").join("b");
             let directories: Vec<_> = (0..members).map(|n| store.join(format!("d{n}"))).collect();
-            let made = Store::open_over(&directories, &small());
+            let made = Store::open_over(&directories, &by_threads());
             let was_cut = fs.is_off();
             drop(made);
             fs.cut();
             fs.power_on();
             let open = || {
-                let opened = Store::open_over(&directories, &small());
+                let opened = Store::open_over(&directories, &by_threads());
                 opened
                     .unwrap_or_else(|error| panic!("{members}, step {after}, seed {seed}: {error}"))
             };
@@ -383,10 +382,10 @@ fn a_store_whose_making_failed_at_a_sync_is_whole_when_it_was_opened() {
             fs.set_faults(Faults { fails: vec![fails], ..Faults::default() });
             let store = fs.path().join("a").join("b");
             let directories: Vec<_> = (0..members).map(|n| store.join(format!("d{n}"))).collect();
-            let is_made = Store::open_over(&directories, &small()).map(drop).is_ok();
+            let is_made = Store::open_over(&directories, &by_threads()).map(drop).is_ok();
             fs.set_faults(Faults::default());
             let open = |create_if_missing| {
-                let options = Options { create_if_missing, ..small() };
+                let options = Options { create_if_missing, ..by_threads() };
                 let opened = Store::open_over(&directories, &options);
                 opened.unwrap_or_else(|error| panic!("{members}, {fails:?}: {error}"))
             };
@@ -410,7 +409,7 @@ fn a_store_that_was_made_is_on_all_of_its_directories() {
     for seed in 0..8 {
         let Some(fs) = faulty(seed) else { return };
         let directories: Vec<_> = (0..3).map(|n| fs.path().join(format!("d{n}"))).collect();
-        let store = Store::open_over(&directories, &small()).expect("there is power");
+        let store = Store::open_over(&directories, &by_threads()).expect("there is power");
         fs.cut();
         drop(store);
         fs.power_on();
@@ -427,22 +426,22 @@ fn a_copy_that_was_acknowledged_outlives_a_cut() {
     for seed in 0..8 {
         let Some(fs) = faulty(seed) else { return };
         let (old, new) = (fs.path().join("old"), fs.path().join("a").join("new"));
-        let mut store = Store::open(&old, &small()).expect("there is power");
+        let mut store = Store::open(&old, &by_threads()).expect("there is power");
         for n in 0..2_000_u32 {
             let (key, value) = (n.to_be_bytes(), vec![n as u8; 500]);
             store.put_with(&key, &value, Durability::None).expect("there is room");
         }
         if seed % 2 == 0 {
-            store.checkpoint(&new, &small(), |_| ()).expect("there is room");
+            store.checkpoint(&new, &by_threads(), |_| ()).expect("there is room");
         } else {
             store.close().expect("there is power");
-            repair(&[&old], &new, &small(), |_| ()).expect("there is room");
-            store = Store::open(&old, &small()).expect("there is power");
+            repair(&[&old], &new, &by_threads(), |_| ()).expect("there is room");
+            store = Store::open(&old, &by_threads()).expect("there is power");
         }
         fs.cut();
         drop(store);
         fs.power_on();
-        let missing = Options { create_if_missing: false, ..small() };
+        let missing = Options { create_if_missing: false, ..by_threads() };
         let copy = Store::open(&new, &missing).unwrap_or_else(|error| panic!("{seed}: {error}"));
         let pairs = copy.range(..).map(|pair| pair.expect("it is whole"));
         let numbers = pairs.map(|(key, value)| (key, value.len()));

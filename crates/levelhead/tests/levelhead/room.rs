@@ -9,7 +9,7 @@ use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
 
 use crate::failing::{mend, three};
 use crate::failures::until;
-use crate::scratch::small;
+use crate::scratch::by_threads;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -18,7 +18,8 @@ const ROOM: u64 = 8 << 20;
 
 fn open(directories: &[PathBuf], windows: Windows) -> Store {
     // Where one is left out it has another path than it had.
-    let options = Options { durability: Durability::Group, degraded: true, windows, ..small() };
+    let options =
+        Options { durability: Durability::Group, degraded: true, windows, ..by_threads() };
     Store::open_over(directories, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -97,8 +98,10 @@ fn full_disks_of_three_that_get_room_need_no_new_opening() {
         for gone in 0..3 {
             let mut others = directories.clone();
             others[gone] = others[gone].join("gone");
-            let store =
-                Store::open_over(&others, &Options { read_only: true, degraded: true, ..small() });
+            let store = Store::open_over(
+                &others,
+                &Options { read_only: true, degraded: true, ..by_threads() },
+            );
             let store = store.unwrap_or_else(|error| panic!("without {gone}: {error}"));
             check(&store, &map, "without one");
             assert_eq!(store.get(b"key 000001").expect("it can be read"), None);
@@ -175,7 +178,7 @@ fn deletes_go_on_where_a_store_has_its_room_beforehand() {
     for count in [1, 3] {
         let Some((drives, directories)) = three() else { return };
         let directories = &directories[..count];
-        let options = Options { preallocate: true, ..small() };
+        let options = Options { preallocate: true, ..by_threads() };
         let store = Store::open_over(directories, &options).expect("there is room");
         fill_up(&drives);
         let (there, error) = put_large(&store, 0..100_000);
@@ -203,7 +206,7 @@ fn a_store_that_is_there_gets_all_of_its_room() {
     assert!(put_large(&store, 0..200).1.is_none());
     store.close().expect("all is well");
     drives[1].set_faults(Faults { room: Some(40 << 20), ..Faults::default() });
-    let options = Options { preallocate: true, ..small() };
+    let options = Options { preallocate: true, ..by_threads() };
     let error = Store::open_over(&directories, &options).map(drop).expect_err("40 of 64 MiB");
     assert!(matches!(error, Error::Full(_)), "{error:?}");
     assert!(error.to_string().contains(&directories[1].display().to_string()), "{error}");
@@ -218,7 +221,7 @@ fn a_store_that_is_there_gets_all_of_its_room() {
 #[test]
 fn a_store_that_could_not_grow_opens_as_it_was() {
     let Some((drives, directories)) = three() else { return };
-    let options = Options { preallocate: true, ..small() };
+    let options = Options { preallocate: true, ..by_threads() };
     let store = Store::open_over(&directories, &options).expect("there is room");
     assert!(put_large(&store, 0..200).1.is_none());
     store.close().expect("all is well");

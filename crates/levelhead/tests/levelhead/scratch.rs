@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use faultfs::FaultFs;
-use levelhead::{Durability, Options, Store};
+use levelhead::{Durability, Io, Options, Store};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -56,6 +56,12 @@ pub(crate) fn small() -> Options {
         plm_cache_bytes: 4 << 20,
         ..Options::default()
     }
+}
+
+/// The same for a file system of this process. With `io_uring` a thread that has a lock of the allocator may be interrupted by work of the ring, which
+/// waits for that file system, and that for the allocator (decision 57).
+pub(crate) fn by_threads() -> Options {
+    Options { io: Io::Threads, ..small() }
 }
 
 pub(crate) fn open(path: &Path, options: &Options) -> Store {

@@ -369,6 +369,26 @@ fn who_has_a_header_that_does_not_count_is_behind_until_that_is_gone_for_good() 
     }
 }
 
+/// Power failed before the manifest spoke of an extent of objects, and then nothing of it can be read but its headers.
+#[test]
+fn an_extent_of_data_that_nobody_needs_and_that_cannot_be_read_keeps_no_store_shut() {
+    let world = World::new(PARITY, LARGE, 3);
+    world.run_store(1, 10).expect("it is made");
+    let last = ExtentId(LARGE.extents - 1);
+    world.run(2, move |_, volume| async move {
+        volume.open(last, 1, Stream::Objects).expect("all are there");
+        let pages = vec![PageImage::new(&[7; 8]); volume.shape().append_unit as usize];
+        let first = volume.shape().page(last, 0);
+        volume.append(first, pages, IoClass::Journal).await.expect("it is written");
+        volume.sync(Stream::Objects).await.expect("it is synced");
+    });
+    let behind_header = LARGE.page(last, LARGE.append_unit).0..LARGE.page(last, 0).0 + 33;
+    for member in [0, 1] {
+        world.disk(member).unreadable.extend(behind_header.clone());
+    }
+    world.run_store(3, 10).expect("the manifest does not refer to it");
+}
+
 #[test]
 fn a_header_that_notes_members_that_there_are_not_is_none() {
     let world = World::new(PARITY, SMALL, 3);

@@ -10,10 +10,10 @@ use std::time::Duration;
 use levelhead::{Batch, Durability, Error, Range, Store};
 use runtime::Rng;
 
-use super::history::by_threads;
 use super::line::{Bounds, Found, KEYS, Line, key, number_of, stamp_of, value};
 use super::plan::Harm;
 use super::watch::{Watch, lock};
+use crate::scratch::by_threads;
 
 pub(crate) const WRITERS: u32 = 3;
 /// Writes of one writer in a life, at most.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use faultfs::{FaultFs, Faults, Ignored};
-use levelhead::{Closed, DirectoryState, Durability, Error, Io, Options, Store, Windows};
+use levelhead::{Closed, DirectoryState, Durability, Error, Options, Store, Windows};
 use runtime::Rng;
 use volume::header::{self, Header};
 
@@ -18,16 +18,10 @@ use super::clients::{Clients, PROBE, WRITERS, pause, states};
 use super::line::{Bounds, Found, Line, key, stamp_of};
 use super::plan::{Ending, Harm, Plan, Step};
 use super::watch::{Watch, lock};
-use crate::scratch::{faulty, small};
+use crate::scratch::{by_threads, faulty};
 
 /// Steps of 5 ms in which what was full takes writes again, and what lacks something is filled.
 const STEPS: u32 = 12_000;
-
-/// A small store without `io_uring`: its work may interrupt a thread that has a lock of the allocator, and wait there for a lock of a thread that waits for the
-/// file system. Where this process serves that, and needs the allocator for it, all wait for ever.
-pub(crate) fn by_threads() -> Options {
-    Options { io: Io::Threads, ..small() }
-}
 
 /// Bytes of an extent of a small store.
 const EXTENT_BYTES: usize = 1 << 20;
