@@ -32,7 +32,19 @@ pub(crate) fn faulty(name: &str, seed: u64) -> Option<FaultFs> {
 
 /// A server on any port, and a small store.
 pub(crate) fn start(directory: &Path, options: Options, clock: Clock) -> Server {
+    start_by(levelhead::Io::Probe, directory, options, clock)
+}
+
+/// The same, whose store reads and writes in that way. Where the file system is of this process that is by threads: with `io_uring` both may
+/// wait for the allocator, and for each other (decision 57).
+pub(crate) fn start_by(
+    io: levelhead::Io,
+    directory: &Path,
+    options: Options,
+    clock: Clock,
+) -> Server {
     let store_options = levelhead::Options {
+        io,
         capacity_bytes: 512 << 20,
         memory_bytes: 32 << 20,
         value_cache_bytes: 1 << 20,

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use levelhead::Io;
 use server::{Clock, Options};
 
-use crate::client::{Client, faulty, start};
+use crate::client::{Client, faulty, start_by};
 
 const KEYS: usize = 1_000;
 
@@ -24,7 +25,8 @@ fn counted(client: &mut Client) -> (String, String) {
 fn nothing_comes_back_that_was_flushed() {
     for seed in 0..4 {
         let Some(fs) = faulty(&format!("flushed-{seed}"), seed) else { return };
-        let server = start(&fs.path().join("store"), Options::default(), Clock::system());
+        let server =
+            start_by(Io::Threads, &fs.path().join("store"), Options::default(), Clock::system());
         let mut client = Client::of(&server);
         for n in 0..KEYS {
             assert_eq!(client.say(&format!("SET k{n:04} v")), "OK");
@@ -37,7 +39,8 @@ fn nothing_comes_back_that_was_flushed() {
         fs.cut();
         drop((client, server));
         fs.power_on();
-        let server = start(&fs.path().join("store"), Options::default(), Clock::system());
+        let server =
+            start_by(Io::Threads, &fs.path().join("store"), Options::default(), Clock::system());
         let mut client = Client::of(&server);
         assert_eq!(counted(&mut client), ("0".to_owned(), "[]".to_owned()), "seed {seed}");
         // Nor by what is swept then.
@@ -52,7 +55,8 @@ fn nothing_comes_back_that_was_flushed() {
 fn power_fails_while_all_go() {
     for seed in 0..4 {
         let Some(fs) = faulty(&format!("flushing-{seed}"), seed) else { return };
-        let server = start(&fs.path().join("store"), Options::default(), Clock::system());
+        let server =
+            start_by(Io::Threads, &fs.path().join("store"), Options::default(), Clock::system());
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for part in 0..2 {
@@ -80,7 +84,8 @@ fn power_fails_while_all_go() {
         fs.cut();
         drop(server);
         fs.power_on();
-        let server = start(&fs.path().join("store"), Options::default(), Clock::system());
+        let server =
+            start_by(Io::Threads, &fs.path().join("store"), Options::default(), Clock::system());
         let mut client = Client::of(&server);
         let (count, keys) = counted(&mut client);
         let named = keys.trim_matches(['[', ']']).split_whitespace().count();

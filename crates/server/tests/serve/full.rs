@@ -12,6 +12,8 @@ fn start(directory: &Path) -> Server {
     let options = levelhead::Options {
         capacity_bytes: 64 << 20,
         memtable_bytes: 1 << 20,
+        // The file system may be of this process: see `start_by`.
+        io: levelhead::Io::Threads,
         ..levelhead::Options::default()
     };
     let store = levelhead::Store::open(directory, &options).expect("it is ours");
