@@ -131,7 +131,7 @@ impl File {
     pub(crate) fn begin_write(&mut self, offset: u64, bytes: &[u8]) -> Ticket {
         let ticket = self.ticket();
         let end = offset + bytes.len() as u64;
-        for block in offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES) {
+        for block in blocks_of(offset, bytes.len() as u64) {
             let start = block * BLOCK_BYTES;
             let (from, to) = (start.max(offset), (start + BLOCK_BYTES).min(end));
             let mut content = self

@@ -1,4 +1,4 @@
-//! Which parts of a file have room of their own.
+//! Which parts of a file have room of their own, and whether its disk has as much as it lacks.
 //!
 //! A write into a hole, or into the last part of a file that has none yet, takes the file system's lock of the whole file, and reads of it wait
 //! meanwhile. So a file that gets its room as it is written gets it in parts that are larger than any write.

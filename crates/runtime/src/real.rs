@@ -422,6 +422,7 @@ impl Handle {
             _ => Compute::done(work()),
         }
     }
+
     /// Drops a value of so many bytes in many pieces, which takes long, where [`Self::compute`] does its work; and says so
     /// ([`Self::note_freed`]).
     pub fn drop_apart<T: Send + 'static>(&self, value: T, bytes: u64) {

@@ -37,13 +37,13 @@ impl<M: Medium> Volume<M> {
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
             found.push(inner.look_at(id).await?);
         }
-        let (fresh, listed) = standings(&found, inner.stripes.members());
+        let Standings { fresh, listed, unlisted } = standings(&found, inner.stripes.members());
         for (id, found) in (0..).map(ExtentId).zip(&found) {
             inner.survey(id, found, (fresh, listed)).await;
         }
         inner.unlist(!listed);
-        // It had all that it lacked when power failed, and was not listed yet.
-        inner.unlisted.set(inner.unlisted.get() | only_unlisted(&found, inner.stripes.members()));
+        // They had all that they lacked when power failed, and were not listed yet.
+        inner.unlisted.set(inner.unlisted.get() | unlisted);
         Ok(volume)
     }
 
@@ -282,29 +282,27 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Members that answer and have no header that says more than that they are not listed; and those that have one which says that they are.
-fn standings(found: &[Vec<Found>], members: usize) -> (u64, u64) {
-    let of = |member: usize| found.iter().map(move |found| &found[member]);
-    let is_fresh = |found: &Found| match found {
-        Found::There { header, .. } => {
-            header.is_none_or(|header| header.standing == Standing::Unlisted)
-        }
-        Found::Gone | Found::Unread => false,
-    };
-    let is_listed =
-        |found: &Found| found.header().is_some_and(|header| header.standing == Standing::Listed);
-    let fresh = bits((0..members).filter(|member| of(*member).all(is_fresh)));
-    (fresh, bits((0..members).filter(|member| of(*member).any(is_listed))))
+/// What the headers of members say of them.
+struct Standings {
+    /// Members that answer and have no header that says more than that they are not listed.
+    fresh: u64,
+    /// Members that have one which says that they are.
+    listed: u64,
+    /// Members that have headers, all of which say that they are not.
+    unlisted: u64,
 }
 
-/// Members that have headers, all of which say that they are not listed.
-fn only_unlisted(found: &[Vec<Found>], members: usize) -> u64 {
-    let standing = |found: &Found| found.header().map(|header| header.standing);
-    let is_unlisted = |member: &usize| {
-        let mut standings = found.iter().filter_map(|found| standing(&found[*member])).peekable();
-        standings.peek().is_some() && standings.all(|it| it == Standing::Unlisted)
-    };
-    bits((0..members).filter(is_unlisted))
+fn standings(found: &[Vec<Found>], members: usize) -> Standings {
+    let of = |member: usize| found.iter().map(move |found| &found[member]);
+    let said = |member: usize| of(member).filter_map(|it| Some(it.header()?.standing));
+    let answers = |member: usize| of(member).all(|it| matches!(it, Found::There { .. }));
+    let is_unlisted = |member: usize| said(member).all(|it| it == Standing::Unlisted);
+    let such = |is_it: &dyn Fn(usize) -> bool| bits((0..members).filter(|member| is_it(*member)));
+    Standings {
+        fresh: such(&|member| answers(member) && is_unlisted(member)),
+        listed: such(&|member| said(member).any(|it| it == Standing::Listed)),
+        unlisted: such(&|member| said(member).next().is_some() && is_unlisted(member)),
+    }
 }
 
 /// Members whose headers cannot be read.

@@ -24,7 +24,7 @@ const ROUNDS: u64 = 4;
 /// What says in a file which directories the process writes to whose drives fail.
 const WANTED: &str = "failing-store-directories";
 
-fn key(n: u64) -> Vec<u8> {
+pub(crate) fn key(n: u64) -> Vec<u8> {
     format!("key {n:06}").into_bytes()
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use faultfs::{FaultFs, Faults};
 use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
 
-use crate::failing::{mend, three};
+use crate::failing::{key, mend, three};
 use crate::failures::until;
 use crate::scratch::by_threads;
 
@@ -27,7 +27,7 @@ fn open(directories: &[PathBuf], windows: Windows) -> Store {
 fn put_some(store: &Store, map: &mut Map, numbers: std::ops::Range<u64>) -> Option<Error> {
     let mut waiting = Map::new();
     for n in numbers {
-        let (key, value) = (format!("key {n:06}").into_bytes(), vec![n as u8; 900]);
+        let (key, value) = (key(n), vec![n as u8; 900]);
         let durability = if n % 8 == 7 { Durability::Group } else { Durability::None };
         if let Err(error) = store.put_with(&key, &value, durability) {
             return Some(error);
@@ -142,10 +142,6 @@ fn a_store_on_full_disks_can_be_closed() {
 
 /// Bytes of a value of which some thousands fill a store.
 const LARGE: usize = 16 << 10;
-
-fn key(n: u64) -> Vec<u8> {
-    format!("key {n:06}").into_bytes()
-}
 
 /// Puts large values until one is refused or all are there. How many were taken, and why not all.
 fn put_large(store: &Store, numbers: std::ops::Range<u64>) -> (u64, Option<Error>) {
