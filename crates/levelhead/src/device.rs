@@ -171,7 +171,11 @@ impl BlockDevice for Device {
         let Some(kept) = &self.kept else { return beside(read, simulated) };
         let kept = kept.of(set, first, blocks);
         let with_kept = async move {
-            let mut read = read.await?;
+            let mut read = match read.await {
+                // All of it is in memory.
+                Err(_) if kept.len() == blocks as usize => vec![Block::ZERO; blocks as usize],
+                read => read?,
+            };
             for (at, block) in kept {
                 read[at] = block;
             }

@@ -234,6 +234,7 @@ impl Root {
             directory::adopt_drives(&directories, &identity)?;
         }
         if let Some(volume) = &volume {
+            volume.note_tenures().await;
             volume.begin_filling();
         }
         if lost.is_empty() && !options.read_only {

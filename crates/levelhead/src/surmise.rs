@@ -106,7 +106,7 @@ fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
 fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Vec<Identity>, Error>> {
     let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();
-    let mut start = [0; header::HEADER_BYTES];
+    let mut start = [0; header::MOST_BYTES];
     let headers = (0..bytes / STEP).filter_map(|step| {
         file.read_exact_at(&mut start, step * STEP).ok()?;
         header::decode(&start).map(|header| (step * STEP, header))

@@ -34,8 +34,10 @@ use crate::statistics::Statistics;
 const SWEEP: Duration = Duration::from_millis(100);
 /// Commands that walk far at a time.
 const FAR: usize = 4;
-/// Steps of a sweep that become durable together: some milliseconds of work, and 100 KB of the log.
-const STEPS: u32 = 8;
+/// Steps of a sweep that become durable together: some milliseconds of work, and 100 KB of the log. Whoever commits beside it waits for both.
+const STEPS: u64 = 8;
+/// Keys that expire while a step of parts is done: each is looked up and locked, and has two entries.
+const KEYS_OF_STEP: u64 = 32;
 /// The longest pause behind them.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -289,15 +291,14 @@ fn sweep(state: &State, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         let watch = Stopwatch::start();
         let mut goes_on = true;
-        for _ in 0..STEPS {
+        let mut steps = 0;
+        while goes_on && steps < STEPS {
             // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
             let (swept, outcome) = sweeper.step(&state.database);
             state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
             state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
             goes_on = swept.is_unfinished && outcome.is_ok();
-            if !goes_on {
-                break;
-            }
+            steps += 1 + swept.expired / KEYS_OF_STEP;
             // As long walks do.
             thread::yield_now();
         }

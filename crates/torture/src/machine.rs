@@ -98,6 +98,7 @@ pub async fn open(
     let media = media.unwrap_or_else(|error| panic!("the volume does not come back: {error}"));
     let (data, journal) = (media.data.clone(), media.journal.clone());
     let store = HostStore::open(handle, host, &cores, media, options).await?;
+    journal.as_ref().unwrap_or(&data).note_tenures().await;
     [Some(&data), journal.as_ref()].into_iter().flatten().for_each(Volume::begin_filling);
     start_windows(shape, &data);
     Ok(Store::Volume(store, data))

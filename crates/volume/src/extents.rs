@@ -322,6 +322,7 @@ impl Extents {
     pub(crate) fn forget_left_over(&mut self, member: usize) {
         for extent in &mut self.0 {
             extent.left_over &= !bit(member);
+            extent.kept &= !bit(member);
         }
     }
 

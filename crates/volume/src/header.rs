@@ -1,9 +1,9 @@
 //! What each member's extent begins with, and what stands where a page is lost for good.
 //!
 //! ```text
-//! 0..4    CRC-32C of bytes 4..61
+//! 0..4    CRC-32C of what follows, up to the end
 //! 4..8    magic, "LHvo"
-//! 8       version of this format
+//! 8       version of this format: 3
 //! 9       layout: 0 striped, 1 parity, 2 mirrored
 //! 10      members of the volume
 //! 11      the member that this is
@@ -15,18 +15,36 @@
 //! 44..52  revision: of the headers of one opening the highest counts; the upper half as that of a run
 //! 52..60  members that have not all of the extent, a bit each
 //! 60      stream
-//! 61      standing of the member: 0xA5 listed, 0x5A not listed yet, zero of earlier versions; then zeros up to the end of
-//!         the append unit
+//! 61      standing of the member: 0xA5 listed, 0x5A not listed yet
+//! 62..64  zeros
+//! 64..    tenures of all members, 8 bytes each; then 1, because media need not keep zeros at the end of a page
 //! ```
-//! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
-//! not at all.
+//! All numbers are little-endian. Zeros follow up to the end of the append unit. The header is shorter than a block, which a
+//! device writes whole or not at all.
+//!
+//! Version 2 ends with the stream. A byte behind it, which the checksum leaves out, is the standing, or zero of still
+//! earlier versions. Members have tenure 0.
 
 use pages::{ExtentId, Stream};
 
+use crate::incarnations::incarnation_of;
 use crate::layout::Layout;
 
-/// Bytes of a header.
-pub const HEADER_BYTES: usize = 61;
+/// Bytes of the longest header.
+pub const MOST_BYTES: usize = bytes_of(64);
+
+/// Bytes of a header of version 2.
+const SHORT_BYTES: usize = 61;
+
+/// Where tenures begin.
+const TENURES_AT: usize = 64;
+
+const END: u8 = 1;
+
+/// Bytes of the header of a volume of so many members.
+const fn bytes_of(members: u8) -> usize {
+    TENURES_AT + 8 * members as usize + 1
+}
 
 /// What follows from it that a member lacks an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +58,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The byte behind a header.
+    /// The byte of it in a header.
     fn byte(self) -> u8 {
         match self {
             Self::Unsaid => 0,
@@ -56,7 +74,9 @@ impl Standing {
 }
 
 const MAGIC: [u8; 4] = *b"LHvo";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+
+const SHORT_VERSION: u8 = 2;
 
 /// What a page is filled with that nothing could be rebuilt from: it counts as unreadable. Else the
 /// parity of its stripe would give wrong bytes for the others.
@@ -93,10 +113,12 @@ pub struct Header {
     pub stream: Stream,
     /// What the member's lacking an extent says.
     pub standing: Standing,
+    /// Which of those that were in this member's place it is.
+    pub incarnation: u32,
 }
 
-/// The bytes of a header.
-pub fn encode(header: &Header) -> Vec<u8> {
+/// The bytes of a header. `tenures` are those of all members: see incarnations.rs.
+pub fn encode(header: &Header, tenures: &[u64]) -> Vec<u8> {
     let (kind, chunk_pages) = match header.layout {
         Layout::Striped { chunk_pages } => (0, chunk_pages),
         Layout::Parity { chunk_pages } => (1, chunk_pages),
@@ -113,25 +135,38 @@ pub fn encode(header: &Header) -> Vec<u8> {
     bytes.extend(header.revision.to_le_bytes());
     bytes.extend(header.absent.to_le_bytes());
     bytes.push(header.stream as u8);
-    bytes.push(header.standing.byte());
+    bytes.extend([header.standing.byte(), 0, 0]);
+    bytes.extend(tenures.iter().flat_map(|tenure| tenure.to_le_bytes()));
+    bytes.push(END);
     seal(&mut bytes);
     bytes
 }
 
 /// Makes the checksum right.
 pub(crate) fn seal(bytes: &mut [u8]) {
-    if bytes.len() >= HEADER_BYTES {
-        let crc = crc32c::crc32c(&bytes[4..HEADER_BYTES]);
+    if let Some(length) = length(bytes)
+        && let Some(checked) = bytes.get(4..length)
+    {
+        let crc = crc32c::crc32c(checked);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Bytes of the header that begins like this, if it is of a version that is known.
+fn length(bytes: &[u8]) -> Option<usize> {
+    match *bytes.get(8)? {
+        VERSION => Some(bytes_of(*bytes.get(10)?)),
+        SHORT_VERSION => Some(SHORT_BYTES),
+        _ => None,
     }
 }
 
 /// The header that these bytes begin with; `None` if it is none, or notes members that there are not. What follows is padding.
 pub fn decode(bytes: &[u8]) -> Option<Header> {
-    let standing = Standing::of_byte(bytes.get(HEADER_BYTES));
-    let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
+    let standing = Standing::of_byte(bytes.get(SHORT_BYTES));
+    let bytes = bytes.get(..length(bytes)?)?;
     let is_whole = number(bytes, 0, 4) == u64::from(crc32c::crc32c(&bytes[4..]));
-    if !is_whole || bytes[4..8] != MAGIC || bytes[8] != VERSION {
+    if !is_whole || bytes[4..8] != MAGIC {
         return None;
     }
     let chunk_pages = number(bytes, 12, 4) as u32;
@@ -141,14 +176,15 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         (2, 0) => Layout::Mirrored,
         _ => return None,
     };
-    let (members, absent) = (bytes[10], number(bytes, 52, 8));
+    let (members, member) = (bytes[10], bytes[11]);
+    let absent = number(bytes, 52, 8);
     if absent.checked_shr(u32::from(members)).unwrap_or(0) != 0 {
         return None;
     }
     Some(Header {
         layout,
         members,
-        member: bytes[11],
+        member,
         volume: number(bytes, 16, 8),
         generation: number(bytes, 24, 8),
         extent: ExtentId(number(bytes, 32, 4) as u32),
@@ -157,11 +193,19 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         absent,
         stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[60])?,
         standing,
+        incarnation: tenures(bytes).nth(usize::from(member)).map_or(0, incarnation_of),
     })
 }
 
+/// The tenures of members in the bytes of a header that [`decode`] takes; none of version 2.
+pub(crate) fn tenures(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let end = length(bytes).map_or(0, |length| length - 1);
+    let numbers = bytes.get(TENURES_AT..end).unwrap_or_default().chunks_exact(8);
+    numbers.map(|bytes| number(bytes, 0, 8))
+}
+
 /// The number in `len` bytes at `at`.
-fn number(bytes: &[u8; HEADER_BYTES], at: usize, len: usize) -> u64 {
+fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     let mut number = [0; 8];
     number[..len].copy_from_slice(&bytes[at..at + len]);
     u64::from_le_bytes(number)
@@ -174,17 +218,20 @@ mod tests {
 
     use super::*;
 
-    fn any_header(rng: &mut Rng) -> Header {
+    /// A header, and the tenures of all members.
+    fn any_header(rng: &mut Rng) -> (Header, Vec<u64>) {
         let chunk_pages = 1 + rng.below(100) as u32;
         let members = rng.below(65) as u8;
-        Header {
+        let member = rng.below(64) as u8;
+        let tenures: Vec<u64> = (0..members).map(|_| rng.next_u64() >> rng.below(64)).collect();
+        let header = Header {
             layout: match rng.below(3) {
                 0 => Layout::Striped { chunk_pages },
                 1 => Layout::Parity { chunk_pages },
                 _ => Layout::Mirrored,
             },
             members,
-            member: rng.below(64) as u8,
+            member,
             volume: rng.next_u64(),
             generation: rng.next_u64(),
             extent: ExtentId(rng.next_u64() as u32),
@@ -194,17 +241,32 @@ mod tests {
             stream: Stream::ALL[rng.below(4) as usize],
             standing: [Standing::Unsaid, Standing::Unlisted, Standing::Listed]
                 [rng.below(3) as usize],
-        }
+            incarnation: tenures.get(usize::from(member)).map_or(0, |it| incarnation_of(*it)),
+        };
+        (header, tenures)
+    }
+
+    /// What version 2 wrote.
+    fn encode_short(header: &Header) -> Vec<u8> {
+        let mut bytes = encode(header, &[]);
+        bytes.truncate(SHORT_BYTES);
+        bytes[8] = SHORT_VERSION;
+        seal(&mut bytes);
+        bytes.push(header.standing.byte());
+        bytes
     }
 
     #[test]
     fn a_header_is_read_as_it_was_written_and_no_changed_byte_passes() {
-        let header = any_header(&mut Rng::new(1));
-        let mut bytes = encode(&header);
+        let (header, told) = any_header(&mut Rng::new(1));
+        let mut bytes = encode(&header, &told);
+        let length = bytes.len();
+        assert!(bytes[length - 1] != 0 && length <= MOST_BYTES);
         bytes.resize(4096, 0);
         assert_eq!(decode(&bytes), Some(header));
+        assert!(tenures(&bytes).eq(told));
         assert!(!is_lost(&bytes) && is_lost(LOST) && decode(LOST).is_none());
-        for at in 0..HEADER_BYTES {
+        for at in 0..length {
             bytes[at] ^= 0x10;
             assert_eq!(decode(&bytes), None, "byte {at} was changed");
             bytes[at] ^= 0x10;
@@ -212,8 +274,21 @@ mod tests {
     }
 
     #[test]
+    fn a_header_of_an_earlier_version_is_read() {
+        let mut rng = Rng::new(3);
+        for _ in 0..100 {
+            let (header, _) = any_header(&mut rng);
+            let mut bytes = encode_short(&header);
+            assert_eq!(decode(&bytes), Some(Header { incarnation: 0, ..header }));
+            bytes.resize(4096, 0);
+            assert_eq!(decode(&bytes), Some(Header { incarnation: 0, ..header }));
+            assert_eq!(tenures(&bytes).count(), 0);
+        }
+    }
+
+    #[test]
     fn a_header_that_notes_members_that_there_are_not_is_none() {
-        let header = any_header(&mut Rng::new(2));
+        let (header, _) = any_header(&mut Rng::new(2));
         for (members, absent, is_one) in [
             (3, 0b111, true),
             (3, 0b1000, false),
@@ -221,7 +296,8 @@ mod tests {
             (64, 1 << 63, true),
             (0, 1, false),
         ] {
-            let bytes = encode(&Header { members, absent, ..header });
+            let told = vec![0; usize::from(members)];
+            let bytes = encode(&Header { members, absent, ..header }, &told);
             assert_eq!(decode(&bytes).is_some(), is_one, "{members} members, {absent:b}");
         }
     }
@@ -230,12 +306,21 @@ mod tests {
     fn fuzz_header() {
         let check = |bytes: &[u8]| {
             let Some(header) = decode(bytes) else { return Answer::Refused };
-            assert_eq!(encode(&header)[..HEADER_BYTES], bytes[..HEADER_BYTES]);
+            let told: Vec<u64> = tenures(bytes).collect();
+            let again =
+                if bytes[8] == VERSION { encode(&header, &told) } else { encode_short(&header) };
+            // Bytes that mean nothing may be something else.
+            assert_eq!(decode(&again), Some(header));
+            assert!(tenures(&again).eq(told));
             Answer::Taken
+        };
+        let encoding = |rng: &mut Rng| {
+            let (header, told) = any_header(rng);
+            if rng.chance(0.2) { encode_short(&header) } else { encode(&header, &told) }
         };
         Target {
             test: ("volume", "fuzz_header"),
-            encoding: &|rng| encode(&any_header(rng)),
+            encoding: &encoding,
             seal: &|bytes| seal(bytes),
             check: &check,
         }

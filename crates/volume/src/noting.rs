@@ -21,7 +21,7 @@ const NOTES_AT_ONCE: usize = 64;
 impl<M: Medium> Inner<M> {
     /// Writes a member's header of an extent as things stand.
     pub(crate) fn append_header(
-        &self,
+        self: &Rc<Self>,
         taker: &Taker<M>,
         id: ExtentId,
     ) -> impl Future<Output = Done> + use<M> {
@@ -29,13 +29,16 @@ impl<M: Medium> Inner<M> {
     }
 
     fn append_header_as(
-        &self,
+        self: &Rc<Self>,
         standing: Standing,
         taker: &Taker<M>,
         id: ExtentId,
     ) -> impl Future<Output = Done> + use<M> {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
+        let mut tenures = self.tenures();
+        // Another one may be in its place by now.
+        tenures[taker.index] = self.tenure_now(taker);
         let header = Header {
             layout: self.stripes.layout(),
             members: self.stripes.members() as u8,
@@ -48,12 +51,19 @@ impl<M: Medium> Inner<M> {
             absent: extent.noted,
             stream: extent.stream,
             standing,
+            incarnation: taker.incarnation,
         };
         let unit = self.stripes.member_shape().append_unit as usize;
         let mut pages = vec![PageImage::new(&[]); unit];
-        pages[0] = PageImage::new(&header::encode(&header));
+        pages[0] = PageImage::new(&header::encode(&header, &tenures));
         let (pass, place) = (self.pass(extent.stream), self.stripes.header_place(id));
-        taker.medium.append_by(pass, place, pages, IoClass::Journal)
+        let append = taker.medium.append_by(pass, place, pages, IoClass::Journal);
+        let (inner, taker) = (Rc::clone(self), taker.clone());
+        async move {
+            append.await?;
+            inner.has_header(&taker, header.stream);
+            Ok(())
+        }
     }
 
     /// Notes in the headers of an extent which members have not all of it, before a sync is acknowledged without them.
@@ -61,27 +71,26 @@ impl<M: Medium> Inner<M> {
     /// A header condemns never more members than the layout stands, and only once the others have durably what
     /// they have: should power fail now, they alone are relied on.
     pub(crate) async fn note_absence(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
-        // A member that has just been filled is noted until it has its own header. With another one beside it these would be too many.
-        let is_free = || {
-            let extents = self.extents.borrow();
-            let extent = extents.get(id);
-            let (missing, all) = (extent.missing(), extent.noted | extent.missing());
-            let waits = self.is_anywhere && self.stands(missing) && !self.stands(all);
-            extent.life != life || !waits
-        };
         loop {
-            self.changed.wait_until(is_free).await;
+            self.changed.wait_until(|| self.can_be_noted(id, life)).await;
             if !self.begin_noting(id, life).await {
                 return Ok(());
             }
-            if is_free() {
-                break;
-            }
+            let noted = self.note_who_is_missing(id, life).await;
             self.end_noting(id);
+            if let Some(noted) = noted {
+                return noted;
+            }
         }
-        let noted = self.note_who_is_missing(id, life).await;
-        self.end_noting(id);
-        noted
+    }
+
+    /// A member that has just been filled is noted until it has its own header. With another one beside it these may be too many.
+    fn can_be_noted(&self, id: ExtentId, life: u64) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let (missing, all) = (extent.missing(), extent.noted | extent.missing());
+        let waits = self.is_anywhere && self.stands(missing) && !self.stands(all);
+        extent.life != life || !waits
     }
 
     /// Notes whatever a member lacks. From then on its headers say that it is listed: an extent that it lacks is noted, or was
@@ -110,7 +119,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Writes durably that a member is listed, in one of its headers, if it has any.
-    async fn note_listed(&self, taker: &Taker<M>) {
+    async fn note_listed(self: &Rc<Self>, taker: &Taker<M>) {
         let is_unlisted = || self.unlisted.get() & bit(taker.index) != 0;
         let has_header = |extent: &Extent| {
             extent.is_live && extent.on[taker.index] == Presence::Whole && !extent.is_noting
@@ -185,19 +194,28 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
+    /// Nothing is returned if it cannot be noted yet.
+    async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Option<Done> {
         let heeds_most = !self.planted.has(Fault::NoteTooMany);
-        if heeds_most {
-            self.check_redundancy(id)?;
+        let check = || if heeds_most { self.check_redundancy(id) } else { Ok(()) };
+        if let Err(why) = check() {
+            return Some(Err(why));
         }
-        if self.is_anywhere && self.extents.borrow().get(id).is_unsynced() {
+        if self.is_anywhere
+            && self.can_be_noted(id, life)
+            && self.extents.borrow().get(id).is_unsynced()
+        {
             self.sync_whole(id, life).await;
         }
         if self.extents.borrow().get(id).life != life {
-            return Ok(());
+            return Some(Ok(()));
         }
-        if heeds_most {
-            self.check_redundancy(id)?;
+        // Others may lack it by now, or have been filled.
+        if let Err(why) = check() {
+            return Some(Err(why));
+        }
+        if heeds_most && !self.can_be_noted(id, life) {
+            return None;
         }
         let whole = {
             let mut extents = self.extents.borrow_mut();
@@ -211,7 +229,7 @@ impl<M: Medium> Inner<M> {
         if self.is_anywhere && !self.planted.has(Fault::ForgetAbsence) {
             self.append_headers(whole, id, life).await;
         }
-        Ok(())
+        Some(Ok(()))
     }
 
     /// Notes that a member has all of an extent now. The others say so when it has its own header: were
@@ -254,6 +272,37 @@ impl<M: Medium> Inner<M> {
             self.append_headers(!missing & !bit(taker.index), id, life).await;
         }
         Ok(())
+    }
+
+    /// Notes durably on all members which of them take part in this run. Those that fail take no more writes.
+    pub(crate) async fn note_tenures(self: &Rc<Self>) {
+        if !self.is_anywhere || !self.options.fills {
+            return;
+        }
+        // Whoever has no header of this run yet has it after the first round.
+        for round in 0..2 {
+            if !self.tell_tenures() && round > 0 {
+                return;
+            }
+            let Some((id, life, stream)) = self.most_whole() else { return };
+            if !self.begin_noting(id, life).await {
+                return;
+            }
+            let whole = !self.extents.borrow().get(id).missing();
+            self.append_headers(whole, id, life).await;
+            self.end_noting(id);
+            self.sync_members(stream).await;
+        }
+    }
+
+    /// The extent that most members have, whose headers are there.
+    fn most_whole(&self) -> Option<(ExtentId, u64, Stream)> {
+        let extents = self.extents.borrow();
+        let is_it =
+            |extent: &Extent| extent.is_live && !extent.is_noting && extent.headers_under_way == 0;
+        let all = extents.iter().filter(|(_, extent)| is_it(extent));
+        let (id, extent) = all.min_by_key(|(_, extent)| extent.missing().count_ones())?;
+        Some((id, extent.life, extent.stream))
     }
 
     /// Waits until the headers of an extent may be written again; false if that is another one by then.

@@ -22,6 +22,8 @@ pub enum Fault {
     AcknowledgeBeforeNote,
     /// An extent that is being released counts, and one that was never synced.
     BelieveReleased,
+    /// A member that was replaced and comes back counts.
+    BelieveReplaced,
     /// A filling takes pages for lost at once.
     GiveUpAtOnce,
     /// Headers of openings that do not count stay.
@@ -51,7 +53,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -61,6 +63,7 @@ impl Fault {
         Self::UnreadAsBlank,
         Self::AcknowledgeBeforeNote,
         Self::BelieveReleased,
+        Self::BelieveReplaced,
         Self::GiveUpAtOnce,
         Self::LeaveStrayHeaders,
         Self::FillWithoutRecheck,
@@ -85,6 +88,7 @@ impl Fault {
                 | Self::UnreadAsBlank
                 | Self::AcknowledgeBeforeNote
                 | Self::BelieveReleased
+                | Self::BelieveReplaced
                 | Self::GiveUpAtOnce
                 | Self::LeaveStrayHeaders
         )

@@ -6,6 +6,7 @@
 //! extent that counts, or cannot tell and missed some of it, is filled in the background; so is one with
 //! a hole that the power cut left in front of its frontier (torn.rs).
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -15,6 +16,7 @@ use runtime::{IoClass, PageImage, join_all};
 use crate::error::VolumeError;
 use crate::extents::{Presence, bit, bits};
 use crate::header::{self, Header, Standing};
+use crate::incarnations::{Tellings, incarnations, leave_out_former};
 use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::reading::Outcome;
@@ -34,17 +36,30 @@ impl<M: Medium> Volume<M> {
         // Members that take no more writes say so before anything is decided that counts on them.
         inner.sync_members(Stream::Manifest).await;
         let mut found = Vec::with_capacity(inner.stripes.shape().extents as usize);
+        let tellings = RefCell::new(Tellings::new(inner.stripes.members()));
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
-            found.push(inner.look_at(id).await?);
+            found.push(inner.look_at(id, &tellings).await?);
         }
+        let strays: Vec<u64> = found.iter().map(|found| strays_of(found)).collect();
+        inner.leave_out_former(&mut found, &tellings.borrow());
         let Standings { fresh, listed, unlisted } = standings(&found, inner.stripes.members());
-        for (id, found) in (0..).map(ExtentId).zip(&found) {
+        for ((id, found), strays) in (0..).map(ExtentId).zip(&found).zip(strays) {
             inner.survey(id, found, (fresh, listed)).await;
+            let mut extents = inner.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.stray = if extent.is_live { 0 } else { strays };
         }
         inner.unlist(!listed);
         // They had all that they lacked when power failed, and were not listed yet.
         inner.unlisted.set(inner.unlisted.get() | unlisted);
         Ok(volume)
+    }
+
+    /// Notes durably which members take part in this run, so that older copies of them are known for what they are. Whoever has opened a store that
+    /// lies on the volume calls it before anything is acknowledged. Requires: the manifest is on this volume. In each run extents are opened for that, and the last of
+    /// them stays: a member that took part has a header that says so.
+    pub async fn note_tenures(&self) {
+        self.inner.note_tenures().await;
     }
 
     /// Fills members with what they lack, in the background; blank ones like fresh ones. Headers of openings that do not count go.
@@ -58,9 +73,13 @@ impl<M: Medium> Volume<M> {
 
 impl<M: Medium> Inner<M> {
     /// What members have of an extent, in their order.
-    async fn look_at(&self, id: ExtentId) -> Result<Vec<Found>, VolumeError> {
+    async fn look_at(
+        &self,
+        id: ExtentId,
+        tellings: &RefCell<Tellings>,
+    ) -> Result<Vec<Found>, VolumeError> {
         let takers = self.takers();
-        let found = join_all(takers.iter().map(|taker| self.look(taker, id))).await;
+        let found = join_all(takers.iter().map(|taker| self.look(taker, id, tellings))).await;
         for (taker, found) in takers.iter().zip(&found) {
             match found {
                 Found::Gone => self.fail(taker, MediumError::Gone),
@@ -73,6 +92,16 @@ impl<M: Medium> Inner<M> {
             }
         }
         Ok(found)
+    }
+
+    /// What members that have been replaced since have of extents counts for nothing. One that has nothing else is the next in its place.
+    fn leave_out_former(&self, found: &mut [Vec<Found>], tellings: &Tellings) {
+        if self.planted.has(Fault::BelieveReplaced) {
+            return;
+        }
+        let known = incarnations(found, tellings);
+        leave_out_former(found, &known);
+        self.set_tenures(&known.tenures);
     }
 
     /// Decides what an extent is, of what its members have, by their [`standings`].
@@ -103,7 +132,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// What a member has of an extent.
-    async fn look(&self, taker: &Taker<M>, id: ExtentId) -> Found {
+    async fn look(&self, taker: &Taker<M>, id: ExtentId, tellings: &RefCell<Tellings>) -> Found {
         if self.condition(taker.index) == Condition::Gone {
             return Found::Gone;
         }
@@ -116,15 +145,25 @@ impl<M: Medium> Inner<M> {
             // A header that rot made into something else cannot be read either.
             Ok(image) => {
                 let own = header::decode(image.bytes()).filter(|header| header.extent == id);
-                if own.is_none() && !image.bytes().is_empty() && self.heeds_unread(taker, id) {
-                    return Found::Unread;
+                if own.is_some_and(|header| header.volume == self.options.id) {
+                    let told: Vec<u64> = header::tenures(image.bytes()).collect();
+                    tellings.borrow_mut().hear(taker.index, &told);
+                }
+                if own.is_none() && !image.bytes().is_empty() {
+                    if self.heeds_unread(taker, id) {
+                        return Found::Unread;
+                    }
+                    tellings.borrow_mut().see_torn(taker.index);
                 }
                 own
             }
             Err(MediumError::Gone) => return Found::Gone,
             // A member of another kind may have a header that a power cut left half written.
             Err(_) if self.heeds_unread(taker, id) => return Found::Unread,
-            Err(_) => None,
+            Err(_) => {
+                tellings.borrow_mut().see_torn(taker.index);
+                None
+            }
         };
         Found::There { frontier, header }
     }
@@ -159,12 +198,7 @@ impl<M: Medium> Inner<M> {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
         let left_over = bits(members.map(|(member, _)| member));
-        let is_stray = |found: &Found| *found == Found::Unread || found.header().is_some();
-        let strays = found.iter().enumerate().filter(|(_, found)| is_stray(found));
-        let mut extents = self.extents.borrow_mut();
-        let extent = extents.get_mut(id);
-        extent.stray = bits(strays.map(|(member, _)| member));
-        extent.left_over = left_over;
+        self.extents.borrow_mut().get_mut(id).left_over = left_over;
     }
 
     async fn restore(
@@ -303,6 +337,13 @@ fn standings(found: &[Vec<Found>], members: usize) -> Standings {
         listed: such(&|member| said(member).any(|it| it == Standing::Listed)),
         unlisted: such(&|member| said(member).next().is_some() && is_unlisted(member)),
     }
+}
+
+/// Members that have a header of an extent, or one that cannot be read.
+fn strays_of(found: &[Found]) -> u64 {
+    let is_stray = |found: &Found| *found == Found::Unread || found.header().is_some();
+    let strays = found.iter().enumerate().filter(|(_, found)| is_stray(found));
+    bits(strays.map(|(member, _)| member))
 }
 
 /// Members whose headers cannot be read.

@@ -30,7 +30,7 @@
 use pages::Stream;
 
 use crate::extents::{bit, bits};
-use crate::header::Header;
+use crate::header::{Header, Standing};
 use crate::layout::Layout;
 use crate::run;
 
@@ -56,6 +56,11 @@ impl Found {
             Self::Gone | Self::Unread => None,
             Self::There { header, .. } => header.as_ref(),
         }
+    }
+
+    /// Whether its header says this of the member.
+    pub(crate) fn is_of(&self, standing: Standing) -> bool {
+        self.header().is_some_and(|header| header.standing == standing)
     }
 }
 
@@ -252,7 +257,6 @@ mod tests {
     use pages::ExtentId;
 
     use super::*;
-    use crate::header::Standing;
 
     const PARITY: Layout = Layout::Parity { chunk_pages: 1 };
     const BLANK: Found = Found::There { frontier: 0, header: None };
@@ -274,6 +278,7 @@ mod tests {
             absent,
             stream: Stream::Log,
             standing: Standing::Listed,
+            incarnation: 0,
         };
         Found::There { frontier: 1, header: Some(header) }
     }

@@ -151,7 +151,10 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+    fn submit_syncs(
+        self: &Rc<Self>,
+        stream: Stream,
+    ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
         let members = self.takers_of(self.all()).skip(skipped).map(|taker| taker.index);
         self.submit_syncs_of(bits(members), stream)
@@ -159,20 +162,32 @@ impl<M: Medium> Inner<M> {
 
     /// Submits a sync to members, of those that take writes.
     pub(crate) fn submit_syncs_of(
-        &self,
+        self: &Rc<Self>,
         members: u64,
         stream: Stream,
     ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let pass = self.pass(stream);
         let takers = self.takers_of(members);
-        let syncs =
-            takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
+        let submit = |taker: Taker<M>| {
+            let covers_header = self.covers_header(taker.index, stream);
+            let sync = taker.medium.sync_by(pass, stream);
+            let (inner, of) = (Rc::clone(self), taker.clone());
+            let sync = async move {
+                sync.await?;
+                if covers_header {
+                    inner.takes_part(&of);
+                }
+                Ok(())
+            };
+            (taker, sync)
+        };
+        let syncs = takers.map(submit).collect();
         self.tell_windows();
         syncs
     }
 
     /// Syncs a stream on all members; who fails takes no more writes.
-    pub(crate) async fn sync_members(&self, stream: Stream) {
+    pub(crate) async fn sync_members(self: &Rc<Self>, stream: Stream) {
         for (taker, sync) in self.submit_syncs(stream) {
             if let Err(why) = sync.await {
                 self.fail(&taker, why);

@@ -5,11 +5,12 @@ use std::future::Future;
 use std::mem::replace;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, Shape};
+use pages::{ExtentId, Medium, MediumError, Shape, Stream};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
 use crate::extents::{Extents, Presence, bit, bits};
+use crate::incarnations::{incarnation_of, tenure};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
@@ -83,6 +84,12 @@ pub(crate) enum Condition {
 struct Member<M> {
     medium: Rc<Gate<M>>,
     condition: Condition,
+    /// As others are told it: see incarnations.rs.
+    tenure: u64,
+    /// Streams of which it has headers of this run, a bit each.
+    headers: u8,
+    /// Whether one of them is durable.
+    takes_part: bool,
     /// Whether a task fills it.
     is_filling: bool,
     /// With which extent.
@@ -93,6 +100,7 @@ struct Member<M> {
 /// A member as it was when a command was submitted to it: it may be replaced before that has ended.
 pub(crate) struct Taker<M> {
     pub index: usize,
+    pub incarnation: u32,
     pub medium: Rc<Gate<M>>,
 }
 
@@ -106,7 +114,7 @@ impl<M> Taker<M> {
 
 impl<M> Clone for Taker<M> {
     fn clone(&self) -> Self {
-        Self { index: self.index, medium: Rc::clone(&self.medium) }
+        Self { medium: Rc::clone(&self.medium), ..*self }
     }
 }
 
@@ -129,6 +137,9 @@ impl<M: Medium> Volume<M> {
         let member = |medium| Member {
             medium: Rc::new(Gate::new(&handle, medium)),
             condition: Condition::Serving,
+            tenure: 0,
+            headers: 0,
+            takes_part: false,
             is_filling: false,
             filled_with: None,
             filled_rows: 0,
@@ -210,6 +221,8 @@ impl<M: Medium> Volume<M> {
             }
             let before = replace(&mut slot.medium, Rc::new(gate));
             (slot.condition, slot.filled_rows) = (Condition::Serving, 0);
+            let next = incarnation_of(slot.tenure).saturating_add(1);
+            (slot.tenure, slot.headers, slot.takes_part) = (tenure(next, 0), 0, false);
             before
         };
         before.give_up(MediumError::Gone);
@@ -255,7 +268,55 @@ impl<M: Medium> Inner<M> {
 
     /// A member, to be given commands.
     pub(crate) fn taker(&self, index: usize) -> Taker<M> {
-        Taker { index, medium: Rc::clone(&self.members.borrow()[index].medium) }
+        let member = &self.members.borrow()[index];
+        let incarnation = incarnation_of(member.tenure);
+        Taker { index, incarnation, medium: Rc::clone(&member.medium) }
+    }
+
+    /// The tenures of all members, as they are told by others.
+    pub(crate) fn tenures(&self) -> Vec<u64> {
+        self.members.borrow().iter().map(|member| member.tenure).collect()
+    }
+
+    pub(crate) fn set_tenures(&self, tenures: &[u64]) {
+        for (member, tenure) in self.members.borrow_mut().iter_mut().zip(tenures) {
+            member.tenure = *tenure;
+        }
+    }
+
+    /// A member has a header of this run.
+    pub(crate) fn has_header(&self, taker: &Taker<M>, stream: Stream) {
+        if self.is_current(taker) {
+            self.members.borrow_mut()[taker.index].headers |= 1 << stream as u8;
+        }
+    }
+
+    /// Whether a sync that is submitted now makes a header of this run durable.
+    pub(crate) fn covers_header(&self, member: usize, stream: Stream) -> bool {
+        self.members.borrow()[member].headers & 1 << stream as u8 != 0
+    }
+
+    /// A member has a header of this run durably.
+    pub(crate) fn takes_part(&self, taker: &Taker<M>) {
+        if self.is_current(taker) {
+            self.members.borrow_mut()[taker.index].takes_part = true;
+        }
+    }
+
+    /// From now on others are told which members take part in this run. False if they were.
+    pub(crate) fn tell_tenures(&self) -> bool {
+        let before = self.tenures();
+        for taker in self.takers() {
+            let now = self.tenure_now(&taker);
+            let member = &mut self.members.borrow_mut()[taker.index];
+            member.tenure = if member.takes_part { now } else { member.tenure };
+        }
+        before != self.tenures()
+    }
+
+    /// A member's tenure as it says itself.
+    pub(crate) fn tenure_now(&self, taker: &Taker<M>) -> u64 {
+        tenure(taker.incarnation, run::count(self.run.get()))
     }
 
     /// All members, in order.

@@ -40,6 +40,8 @@ struct Tally {
     cuts: u64,
     kills: u64,
     blank: u64,
+    /// Members that came back after they had been replaced.
+    returned: u64,
     away: u64,
     /// Times that a store took writes again without a new opening.
     went_on: u64,
@@ -63,7 +65,7 @@ impl Tally {
     fn counts(&self, members: usize) -> Vec<u64> {
         let Self { operations, opened, refused, failing, full, cuts, kills, went_on, .. } = *self;
         let any = vec![operations, opened, refused, failing, full, cuts, kills, went_on];
-        let of_several = vec![self.blank, self.away, self.filled, self.taken_away];
+        let of_several = vec![self.blank, self.returned, self.away, self.filled, self.taken_away];
         if members == 1 { any } else { [any, of_several].concat() }
     }
 
@@ -76,6 +78,7 @@ impl Tally {
         self.cuts += more.cuts;
         self.kills += more.kills;
         self.blank += more.blank;
+        self.returned += more.returned;
         self.away += more.away;
         self.went_on += more.went_on;
         self.filled += more.filled;

@@ -38,6 +38,8 @@ struct Tally {
     blank: u64,
     rotten: u64,
     replaced: u64,
+    /// Members that came back after they had been replaced.
+    returned: u64,
     away: u64,
     cut_in_filling: u64,
     lost_pages: u64,
@@ -57,13 +59,14 @@ impl Tally {
         self.blank += more.blank;
         self.rotten += more.rotten;
         self.replaced += more.replaced;
+        self.returned += more.returned;
         self.away += more.away;
         self.cut_in_filling += more.cut_in_filling;
         self.lost_pages += more.lost_pages;
         self.taken_away += more.taken_away;
     }
 
-    fn counts(&self) -> [u64; 13] {
+    fn counts(&self) -> [u64; 14] {
         [
             self.operations,
             self.opened,
@@ -75,6 +78,7 @@ impl Tally {
             self.blank,
             self.rotten,
             self.replaced,
+            self.returned,
             self.away,
             self.cut_in_filling,
             self.taken_away,

@@ -30,6 +30,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::UnreadAsBlank
         | Fault::AcknowledgeBeforeNote
         | Fault::BelieveReleased
+        | Fault::BelieveReplaced
         | Fault::GiveUpAtOnce
         | Fault::LeaveStrayHeaders => unreachable!("faults.rs and everything/planted.rs have them"),
         Fault::ReadBusyMembers => &["reads went to busy members"],

@@ -88,6 +88,30 @@ impl World {
         self.disks.iter().for_each(|disk| disk.borrow_mut().tear());
     }
 
+    /// Members that lack something before any is filled.
+    fn behind_at_opening(&self) -> Vec<usize> {
+        let rt = Runtime::new(9);
+        let setup = self.setup(&rt.handle());
+        rt.block_on(async move {
+            Volume::recover(setup).await.expect("they are its own").members_behind()
+        })
+    }
+
+    /// A store that [`Self::run_store`] wrote is opened, and all of it read.
+    fn read_store(&self, seed: u64, writes: u64) -> Result<(), OpenError> {
+        let rt = Runtime::new(seed);
+        let (handle, setup) = (rt.handle(), self.setup(&rt.handle()));
+        rt.block_on(async move {
+            let volume = Volume::recover(setup).await.expect("they are its own");
+            let engine = Engine::open(tree_setup(&handle, &cores(&handle), &volume)).await?;
+            for key in 0..writes {
+                let found = engine.get(&key.to_be_bytes(), Nanos::ZERO).await.expect("it is read");
+                assert!(found.value.is_some(), "key {key} was acknowledged");
+            }
+            Ok(())
+        })
+    }
+
     /// A store is opened, written to and left.
     fn run_store(&self, seed: u64, writes: u64) -> Result<(), OpenError> {
         let rt = Runtime::new(seed);
@@ -96,6 +120,8 @@ impl World {
             let volume = Volume::recover(setup).await.expect("they are its own");
             let tree = tree_setup(&handle, &cores(&handle), &volume);
             let engine = Engine::open(tree).await?;
+            engine.begun().await.expect("it is written");
+            volume.note_tenures().await;
             for key in 0..writes {
                 let value = Value::Synthetic { seed: key, len: 100 };
                 let name = key.to_be_bytes();
@@ -391,6 +417,67 @@ fn an_extent_of_data_that_nobody_needs_and_that_cannot_be_read_keeps_no_store_sh
     world.run_store(3, 10).expect("the manifest does not refer to it");
 }
 
+/// Of three members the last one is replaced, its place filled, and the store written; then the one that was there before comes back.
+fn with_a_former_member() -> World {
+    let world = World::new(PARITY, LARGE, 3);
+    world.run_store(1, 300).expect("all are there");
+    let former = world.disk(2).clone();
+    world.replace(2);
+    world.run(2, |_, volume| async move {
+        volume.begin_filling();
+        volume.filled().await;
+        assert!(volume.members_behind().is_empty(), "it was filled");
+    });
+    world.run_store(3, 900).expect("all are there");
+    *world.disk(2) = former;
+    world
+}
+
+#[test]
+fn a_member_that_was_replaced_lacks_all_when_it_comes_back() {
+    let world = with_a_former_member();
+    let behind = world.behind_at_opening();
+    assert_eq!(behind, [2], "it has nothing that counts");
+    world.run(4, |_, volume| async move {
+        volume.begin_filling();
+        volume.filled().await;
+        assert!(volume.members_behind().is_empty(), "it was filled");
+        assert_eq!(volume.stats().lost_pages, 0, "the others have all");
+    });
+    world.disk(0).is_gone = true;
+    world.read_store(5, 900).expect("it has all that the first one had");
+}
+
+#[test]
+fn a_member_that_was_replaced_stands_in_for_no_one() {
+    let world = with_a_former_member();
+    world.disk(0).is_gone = true;
+    world.run_store(4, 0).expect_err("two members lack what was written");
+}
+
+/// As an operator puts it back: nobody was told.
+#[test]
+fn an_older_copy_of_a_member_lacks_all() {
+    for runs in 1..4 {
+        let world = World::new(PARITY, LARGE, 3);
+        world.run_store(1, 300).expect("all are there");
+        let copy = world.disk(2).clone();
+        for run in 0..runs {
+            world.run_store(2 + run, 300 + 100 * run).expect("all are there");
+        }
+        *world.disk(2) = copy;
+        assert_eq!(world.behind_at_opening(), [2], "{runs} runs later it has nothing that counts");
+        world.run(9, |_, volume| async move {
+            volume.begin_filling();
+            volume.filled().await;
+            assert!(volume.members_behind().is_empty(), "it was filled");
+        });
+        world.run_store(10, 900).expect("all are there");
+        world.disk(0).is_gone = true;
+        world.read_store(11, 900).expect("it has all that the first one had");
+    }
+}
+
 #[test]
 fn a_header_that_notes_members_that_there_are_not_is_none() {
     let world = World::new(PARITY, SMALL, 3);
@@ -405,7 +492,7 @@ fn a_header_that_notes_members_that_there_are_not_is_none() {
         revision: u64::from(u32::MAX) << 8,
         ..header::decode(&bytes).expect("it is one")
     };
-    world.disk(0).put(0, header::encode(&rotten));
+    world.disk(0).put(0, header::encode(&rotten, &[0; 3]));
     let second = Rc::clone(&world.disks[1]);
     world.run(2, move |handle, volume| async move {
         assert_eq!(volume.unread_members(), [0]);

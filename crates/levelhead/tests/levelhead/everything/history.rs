@@ -1,7 +1,8 @@
 //! One history: lives of a store, what befalls its members in each, and what is asked of it.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use super::clients::{Clients, PROBE, WRITERS, pause, states};
 use super::line::{Bounds, Found, Line, key, stamp_of};
 use super::plan::{Ending, Harm, Plan, Step};
 use super::watch::{Watch, lock};
-use crate::scratch::{by_threads, faulty};
+use crate::scratch::{Scratch, by_threads, faulty};
 
 /// Steps of 5 ms in which what was full takes writes again, and what lacks something is filled.
 const STEPS: u32 = 12_000;
@@ -35,6 +36,8 @@ pub(crate) struct History {
     lines: Vec<Mutex<Line>>,
     /// All members have all: any one of them may be lost.
     is_whole: bool,
+    /// What members had that were replaced.
+    former: Vec<(usize, Vec<u8>)>,
     /// Syncs that do nothing, all the time.
     ignored: Ignored,
     rng: Rng,
@@ -65,6 +68,7 @@ impl History {
             options,
             lines: (0..WRITERS).map(|writer| Mutex::new(Line::new(writer))).collect(),
             is_whole: false,
+            former: Vec::new(),
             ignored,
             rng,
             watch: Arc::clone(watch),
@@ -91,7 +95,9 @@ impl History {
             let options = Options { read_only: true, ..self.options.clone() };
             let found = self.without(away, &options);
             found.map_err(|error| format!("without member {away}: {error}"))
-        })
+        })?;
+        let away = self.rng.below(self.directories.len() as u64) as usize;
+        self.repair(away).map_err(|error| format!("repaired without member {away}: {error}"))
     }
 
     /// What the members say of each extent, for whoever looks into a complaint.
@@ -122,13 +128,37 @@ impl History {
         self.explain(&found, |line| (line.len(), line.len()))
     }
 
-    fn open(&self, away: Option<usize>, options: &Options) -> Result<Store, Error> {
+    /// A repair saves all.
+    fn repair(&self, away: usize) -> Result<(), String> {
+        let scratch = Scratch::new();
+        let into = scratch.path().join("repaired");
+        let repair = || levelhead::repair(&self.paths(Some(away)), &into, &self.degraded(), |_| ());
+        let report = self.watch.call("repair", repair).map_err(|error| format!("{error:?}"))?;
+        if report.salvaged.is_some() || !report.findings.is_empty() {
+            return Err(format!("it cannot read all: {:?}", report.findings));
+        }
+        let store =
+            Store::open_over(&[&into], &self.options).map_err(|error| format!("{error:?}"))?;
+        let found = self.all(&store)?;
+        self.explain(&found, |line| (line.len(), line.len()))
+    }
+
+    /// The directories, without that of a member that is away.
+    fn paths(&self, away: Option<usize>) -> Vec<PathBuf> {
         let mut directories = self.directories.clone();
         if let Some(away) = away {
             directories[away] = directories[away].join("away");
         }
+        directories
+    }
+
+    fn degraded(&self) -> Options {
+        Options { degraded: true, ..self.options.clone() }
+    }
+
+    fn open(&self, away: Option<usize>, options: &Options) -> Result<Store, Error> {
         let options = Options { degraded: true, ..options.clone() };
-        self.watch.call("opening", || Store::open_over(&directories, &options))
+        self.watch.call("opening", || Store::open_over(&self.paths(away), &options))
     }
 
     /// All that can be read of a store that is well.
@@ -194,7 +224,7 @@ impl History {
         let harm = Mutex::new(Harm { was_whole: self.is_whole, ..Harm::default() });
         let options = self.options_of(&plan);
         if let Some(blank) = plan.blank {
-            self.blank(blank);
+            self.replace(blank);
             self.tally.blank += 1;
         }
         self.tally.away += u64::from(plan.away.is_some());
@@ -245,13 +275,25 @@ impl History {
         }
     }
 
-    /// The pages of a member are zeros, as on a drive that was replaced.
-    fn blank(&self, member: usize) {
-        let data = fs::OpenOptions::new().write(true).open(self.directories[member].join("data"));
-        let data = data.expect("it is whole");
-        let bytes = data.metadata().expect("it is there").len();
-        let cut = data.set_len(0).and_then(|()| data.set_len(bytes));
-        cut.and_then(|()| data.sync_all()).expect("nothing fails");
+    /// A drive is replaced: the pages of the member are zeros, or those that it had before it was replaced once.
+    fn replace(&mut self, member: usize) {
+        let path = self.directories[member].join("data");
+        let data = fs::read(&path).expect("it is whole");
+        let bytes = data.len() as u64;
+        let before = self.former.iter().position(|(of, _)| *of == member);
+        let before = before.filter(|_| self.rng.chance(0.7));
+        let next = before.map_or(Vec::new(), |at| self.former.swap_remove(at).1);
+        self.tally.returned += u64::from(before.is_some());
+        self.watch.say(if before.is_some() {
+            "a former one".to_owned()
+        } else {
+            "blank".to_owned()
+        });
+        self.former.push((member, data));
+        let file = fs::OpenOptions::new().write(true).open(&path).expect("it is whole");
+        let put = file.set_len(0).and_then(|()| (&file).write_all(&next));
+        let put = put.and_then(|()| file.set_len(bytes));
+        put.and_then(|()| file.sync_all()).expect("nothing fails");
     }
 
     /// Clients are at work while members fail, until all ends.

@@ -32,6 +32,10 @@ pub(crate) struct History {
     is_whole: bool,
     /// How often all was mended: what was to fail from a later moment on does not.
     mended: Rc<Cell<u32>>,
+    /// Members that were replaced, with all that they had, and copies of others; and what draws when one of them takes its place again. In every third history:
+    /// those that failed once happen as they did.
+    former: Vec<(usize, Disk)>,
+    returns: Option<Rng>,
     pub story: Vec<String>,
     pub tally: Tally,
 }
@@ -46,6 +50,8 @@ impl History {
             has_lost_pages: false,
             is_whole: true,
             mended: Rc::default(),
+            former: Vec::new(),
+            returns: seed.is_multiple_of(3).then(|| Rng::derive(seed, "returns")),
             story: Vec::new(),
             tally: Tally::default(),
         }
@@ -75,6 +81,7 @@ impl History {
     fn live(&mut self) -> Result<(), String> {
         let has_failed = Rc::new(Cell::new(self.has_lost_pages));
         self.change_members(&has_failed);
+        self.copy_one();
         let rt = Runtime::new(self.rng.next_u64());
         let handle = rt.handle();
         let clients = Clients::new(&handle, &self.world.asked, &has_failed);
@@ -121,9 +128,14 @@ impl History {
     fn change_members(&mut self, has_failed: &Rc<Cell<bool>>) {
         let member = self.rng.below(MEMBERS as u64) as usize;
         if self.is_whole && !self.is_new && self.rng.chance(0.4) {
-            self.story.push(format!("{member} is blank"));
-            self.tally.blank += 1;
-            *self.world.disks[member].borrow_mut() = self.fresh();
+            let next = self.fresh();
+            let next = self.former_of(member).inspect(|_| self.tally.returned += 1).unwrap_or(next);
+            let is_blank = next.content().is_empty();
+            self.story
+                .push(format!("{member} is {}", if is_blank { "blank" } else { "a former one" }));
+            self.tally.blank += u64::from(is_blank);
+            let before = self.world.disks[member].replace(next);
+            self.former.push((member, before));
         } else if self.is_whole && !self.is_new && self.rng.chance(0.4) {
             self.story.push(format!("headers of {member} rot"));
             self.tally.rotten += 1;
@@ -138,6 +150,25 @@ impl History {
             has_failed.set(true);
         }
         self.is_whole = false;
+    }
+
+    /// Mostly one that was in the place of a member before, if there is one.
+    fn former_of(&mut self, member: usize) -> Option<Disk> {
+        let returns = self.returns.as_mut()?;
+        let formers: Vec<_> =
+            (0..self.former.len()).filter(|it| self.former[*it].0 == member).collect();
+        let drawn = formers.get(returns.below(formers.len().max(1) as u64) as usize)?;
+        returns.chance(0.8).then(|| self.former.swap_remove(*drawn).1)
+    }
+
+    /// Sometimes a copy is made of a member.
+    fn copy_one(&mut self) {
+        let Some(returns) = &mut self.returns else { return };
+        if returns.chance(0.4) {
+            let member = returns.below(MEMBERS as u64) as usize;
+            let copy = self.world.disks[member].borrow().clone();
+            self.former.push((member, copy));
+        }
     }
 
     fn fresh(&mut self) -> Disk {
@@ -252,7 +283,9 @@ impl History {
         self.story.push(format!("{member} is replaced"));
         self.tally.replaced += 1;
         self.is_whole = false;
-        self.world.disks[member] = Rc::new(RefCell::new(self.fresh()));
+        let next = Rc::new(RefCell::new(self.fresh()));
+        let before = std::mem::replace(&mut self.world.disks[member], next);
+        self.former.push((member, before.borrow().clone()));
         let medium = MemoryMedium::new(&rt.handle(), &self.world.disks[member]);
         store.volume.replace(member, medium).expect("it is alike");
         life.clients.is_over.set(false);

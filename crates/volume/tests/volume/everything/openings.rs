@@ -43,6 +43,7 @@ pub(crate) async fn open(
         Some(Ok(store)) => store.clone(),
         _ => return,
     };
+    store.volume.note_tenures().await;
     store.volume.begin_filling();
     if let Err(error) = compare(&store.engine, &life.clients).await {
         life.clients.complaints.borrow_mut().push(format!("opened, {error}"));
@@ -113,6 +114,7 @@ pub(crate) fn open_for_good(world: &World, seed: u64, may_fail: bool) -> Result<
         let store = open_store(&handle, setup, false).await;
         let Store { engine, volume } =
             store.map_err(|error| format!("it does not open: {error}"))?;
+        volume.note_tenures().await;
         volume.begin_filling();
         compare(&engine, &clients).await?;
         check_scan(&engine, &clients).await?;

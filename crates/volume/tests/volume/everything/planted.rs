@@ -8,9 +8,10 @@ use super::history;
 const WITHIN: u64 = 600;
 
 /// What a fault does, in the words of a complaint: one of these. No other counts.
-const FAULTS: [(Fault, &[&str]); 4] = [
+const FAULTS: [(Fault, &[&str]); 5] = [
     (Fault::AcknowledgeBeforeNote, &["is damaged", "not a round of"]),
     (Fault::BelieveReleased, &["it does not open: the device is gone"]),
+    (Fault::BelieveReplaced, &["is damaged", "not a round of", "it does not open"]),
     (Fault::GiveUpAtOnce, &["pages were given up at once"]),
     (Fault::LeaveStrayHeaders, &["it does not open: the device is gone"]),
 ];
