@@ -85,6 +85,9 @@ pub(crate) struct ServeArguments {
     /// Go on without a directory that does not exist, also if it is none of the store's by its name
     #[arg(long)]
     degraded: bool,
+    /// Make the one of several directories anew that is lost, and fill it from the others: its disk was replaced
+    #[arg(long)]
+    replace_lost: bool,
     #[command(flatten)]
     windows: WindowsArguments,
 }
@@ -123,6 +126,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         memory_bytes: arguments.memory,
         value_cache_bytes: arguments.value_cache,
         degraded: arguments.degraded,
+        replace_lost: arguments.replace_lost,
         durability: options.durability,
         ..levelhead::Options::default()
     });

@@ -10,6 +10,7 @@
 pub(crate) mod growth;
 mod identity;
 mod names;
+mod replacing;
 
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,6 +26,7 @@ use crate::store::Store;
 pub(crate) use identity::Identity;
 use names::in_words;
 pub(crate) use names::{check_names, known_as, note_names};
+pub(crate) use replacing::{complete, with_a_way_out};
 
 /// Versions of the directory's form that this program reads: the second one is that of stores whose files may grow. What is in pages has one of its own.
 const FORMATS: RangeInclusive<u32> = 1..=2;
@@ -227,7 +229,13 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
             return Err(wrong(&format!("the store is over {members} directories, not {given}")));
         }
         if usize::from(identity.member) != member {
-            return Err(wrong("the directories are given in another order than before"));
+            let before = match identity.directories.as_slice() {
+                [] => String::new(),
+                known => format!(": {}", known.join(", ")),
+            };
+            return Err(wrong(&format!(
+                "the directories are given in another order than before{before}"
+            )));
         }
         if first.as_ref().is_some_and(|first| !first.is_of(&identity)) {
             return Err(wrong("it is of another store than the first directory"));

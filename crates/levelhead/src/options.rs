@@ -96,6 +96,9 @@ pub struct Options {
     /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
     pub degraded: bool,
+    /// Whether the one of several directories that is lost is made anew, empty, and filled from the others: a disk was replaced. Whatever is there stays:
+    /// a directory whose drive is not mounted looks lost, too.
+    pub replace_lost: bool,
     /// How large each of its files may become, in bytes. 0, the default: as large as the store has been told before, 16 GiB if it is made. One that is opened with
     /// more than it has grows, to 16 times of what it was made with, or 512 GiB if that is more; beyond it is refused ([`Error::Invalid`]), and
     /// [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. It does not shrink: less than it has changes nothing. Nor do drives
@@ -162,6 +165,7 @@ impl Default for Options {
             create_if_missing: true,
             read_only: false,
             degraded: false,
+            replace_lost: false,
             capacity_bytes: 0,
             preallocate: false,
             inline_up_to: 0,

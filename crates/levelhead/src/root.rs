@@ -58,10 +58,13 @@ impl Root {
         directories: Vec<PathBuf>,
         options: Options,
     ) -> Result<Self, Error> {
-        match directory::read_all(&directories)? {
+        let known = directories.clone();
+        let with_a_way_out = |error| directory::with_a_way_out(&known, error);
+        match directory::read_all(&directories).map_err(with_a_way_out)? {
             Some(identity) => {
                 check_settled(&options, &identity)?;
-                Box::pin(Self::reopen(handle, directories, options, identity)).await
+                let opened = Box::pin(Self::reopen(handle, directories, options, identity)).await;
+                opened.map_err(with_a_way_out)
             }
             None if options.create_if_missing && !options.read_only => {
                 Self::create(handle, directories, options, Is::Whole).await
@@ -174,6 +177,7 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+        directory::complete(&directories, &identity, &options)?;
         let mut lost = directory::lost(&directories);
         if !options.degraded {
             directory::check_names(&directories)?;

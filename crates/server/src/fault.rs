@@ -53,7 +53,7 @@ impl fmt::Display for Fault {
 impl From<levelhead::Error> for Fault {
     fn from(error: levelhead::Error) -> Self {
         match error {
-            levelhead::Error::Full(_) => Self(format!("OOM the store is full: {error}")),
+            levelhead::Error::Full(_) => Self(format!("OOM {error}")),
             levelhead::Error::ReadOnly(_) => Self(format!("MISCONF writes are refused: {error}")),
             other => Self::error(other),
         }

@@ -24,6 +24,9 @@ pub(crate) struct Place {
     /// Go on without a directory that does not exist, also if it is none of the store's by its name
     #[arg(long)]
     degraded: bool,
+    /// Make the one of several directories anew that is lost, and fill it from the others: its disk was replaced
+    #[arg(long)]
+    replace_lost: bool,
     #[command(flatten)]
     windows: WindowsArguments,
 }
@@ -129,8 +132,14 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     };
     for directory in store.lost() {
         let is_there = directory.join("data").exists();
-        let how = if is_there { "takes no writes" } else { "is lost" };
-        output::say(&format!("{} {how}: {so}", directory.display()));
+        let (how, way_out) = match (is_there, does) {
+            (true, _) => ("takes no writes", ""),
+            (false, Does::Read) => ("is lost", ""),
+            (false, Does::Write) => {
+                ("is lost", "; --replace-lost makes it anew there, and fills it")
+            }
+        };
+        output::say(&format!("{} {how}: {so}{way_out}", directory.display()));
     }
     let fills = match does {
         Does::Read => "",
@@ -185,6 +194,7 @@ impl Place {
         self.windows.added_to(Options {
             create_if_missing: false,
             degraded: self.degraded,
+            replace_lost: self.replace_lost,
             memory_bytes: self.memory,
             memtable_bytes: self.memtable.unwrap_or(Options::default().memtable_bytes),
             ..Options::default()

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use faultfs::Ignored;
 
+pub(crate) use self::clients::pause;
 use self::history::History;
 use self::plan::{Ending, Plan, Step};
 use self::watch::{Watch, watched};

@@ -21,6 +21,7 @@ mod memory;
 mod model;
 mod power;
 mod ranges;
+mod replaced;
 mod room;
 mod salvage;
 mod scratch;

@@ -61,7 +61,7 @@ pub(super) fn pttl(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn expiretime(call: &mut Call<'_>) -> Outcome {
-    say_expiry(call, |at, _| at / 1_000)
+    say_expiry(call, |at, _| at.saturating_add(500) / 1_000)
 }
 
 pub(super) fn pexpiretime(call: &mut Call<'_>) -> Outcome {

@@ -104,9 +104,10 @@ pub(super) fn unwatch(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
-    let watched: Vec<_> = std::mem::take(&mut call.session.watched).into_values().collect();
     let transaction = call.session.transaction.take();
+    // What is watched stays so then.
     let transaction = transaction.ok_or_else(|| Fault::error("EXEC without MULTI"))?;
+    let watched: Vec<_> = std::mem::take(&mut call.session.watched).into_values().collect();
     if transaction.is_broken {
         return Err(Fault::of_kind(BROKEN));
     }

@@ -130,6 +130,13 @@ fn what_is_watched_must_stay() {
     assert_eq!(other.say("DEL a"), "1");
     assert_eq!(client.say("UNWATCH"), "OK");
     assert_eq!(run(&mut client), "[OK]");
+    // An EXEC or DISCARD of nothing leaves it as it is.
+    for stray in ["EXEC", "DISCARD"] {
+        assert_eq!(client.say("WATCH b"), "OK");
+        assert_eq!(client.say(stray), format!("-ERR {stray} without MULTI"));
+        assert_eq!(other.say("SET b theirs"), "OK");
+        assert_eq!(run(&mut client), "(nil)", "{stray}");
+    }
 }
 
 /// Money goes to and fro; whoever counts it within a transaction finds all of it.

@@ -1,0 +1,118 @@
+//! One of several directories that lacks one of its files, or both.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use volume::header;
+
+use super::names::in_words;
+use super::{Identity, data_file, lost, make, open_to_read, read, sync_directory, write};
+use crate::drive::is_drive;
+use crate::error::Error;
+use crate::options::Options;
+
+/// Makes anew what is missing, as far as that is asked for.
+///
+/// # Errors
+/// [`Error::Invalid`] if there is something in its place; [`Error::Missing`] if more than one directory is lost.
+pub(crate) fn complete(
+    directories: &[PathBuf],
+    identity: &Identity,
+    options: &Options,
+) -> Result<(), Error> {
+    if options.read_only {
+        return Ok(());
+    }
+    say_again(directories, identity)?;
+    if options.replace_lost { replace_lost(directories, identity) } else { Ok(()) }
+}
+
+/// Writes the `LEVELHEAD` of a directory again that has only the store's pages: the others have all that it said.
+///
+/// # Errors
+/// [`Error::Invalid`]: the file of pages is none of the store's in this place, and would be overwritten.
+fn say_again(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
+    for (member, directory) in (0..).zip(directories) {
+        let data = data_file(directory);
+        if is_drive(directory) || !data.is_file() || read(directory)?.is_some() {
+            continue;
+        }
+        if !has_header(&data, member, identity)? {
+            return Err(Error::Invalid(format!(
+                "{} is there without a LEVELHEAD beside it, and is not what the store had there: move it away, or bring back what was there",
+                data.display()
+            )));
+        }
+        write(directory, &Identity { member, ..identity.clone() })?;
+    }
+    Ok(())
+}
+
+/// Whether a file has pages of a member of the store.
+fn has_header(data: &Path, member: u16, identity: &Identity) -> Result<bool, Error> {
+    let failed = |error| Error::of_path(data, "read", &error);
+    let file = open_to_read(data).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    let mut start = [0; header::MOST_BYTES];
+    for at in (0..bytes.saturating_sub(start.len() as u64)).step_by(identity.extent_bytes as usize)
+    {
+        file.read_exact_at(&mut start, at).map_err(failed)?;
+        let is_its = header::decode(&start).is_some_and(|header| {
+            header.volume == u64::from(identity.id) && u16::from(header.member) == member
+        });
+        if is_its {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Makes the directory anew that is lost, without a page in it: the volume fills it.
+///
+/// # Errors
+/// [`Error::Invalid`] if there is something in its place; [`Error::Missing`] if more than one are lost.
+fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
+    let lost = lost(directories);
+    if lost.len() > 1 {
+        return Err(Error::Missing(format!("{} are lost, and one may be", in_words(&lost))));
+    }
+    for (member, directory) in (0..).zip(directories).filter(|(_, it)| lost.contains(it)) {
+        let data = data_file(directory);
+        make(directory)?;
+        if read(directory)?.is_none() {
+            if data.symlink_metadata().is_ok() {
+                let data = data.display();
+                return Err(Error::Invalid(format!(
+                    "{data} is there, and would be overwritten: move it away"
+                )));
+            }
+            write(directory, &Identity { member, ..identity.clone() })?;
+        }
+        let made = fs::File::create_new(&data).and_then(|file| {
+            file.set_len(identity.capacity_bytes)?;
+            file.sync_all()?;
+            sync_directory(directory)
+        });
+        made.map_err(|error| Error::of_path(&data, "made", &error))?;
+    }
+    Ok(())
+}
+
+/// What damages a file of one of several directories does not matter to the others.
+pub(crate) fn with_a_way_out(directories: &[PathBuf], error: Error) -> Error {
+    match error {
+        Error::Damaged { path, offset: None, what } if directories.len() > 1 => {
+            let whose = directories.iter().find(|directory| path.starts_with(directory));
+            let what = match whose {
+                Some(directory) => format!(
+                    "{what}. If that is so of this directory alone, move {} away: the store opens with the others, which have all that it had",
+                    directory.display()
+                ),
+                None => what,
+            };
+            Error::Damaged { path, offset: None, what }
+        }
+        other => other,
+    }
+}
