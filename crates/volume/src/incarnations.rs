@@ -118,11 +118,14 @@ pub(crate) fn incarnations(found: &[Vec<Found>], tellings: &Tellings) -> Incarna
         found.iter().filter(|found| is_it(&found[member])).count()
     };
     let unread = |member: usize| of(member, &|it| *it == Found::Unread) + tellings.torn[member];
+    let gone = |member: usize| of(member, &|it| *it == Found::Gone);
     known.former = tellings.former(bits((0..members).filter(|it| unread(*it) > 0)));
+    // Of one that is gone meanwhile not all headers were read.
+    known.former &= !bits((0..members).filter(|it| gone(*it) > 0));
     for member in 0..members {
         let latest = tellings.latest(member, known.former);
         known.tenures[member] = latest;
-        if of(member, &|found| *found == Found::Gone) > 0 {
+        if gone(member) > 0 {
             continue;
         }
         let counts = |found: &Found| {
@@ -262,6 +265,14 @@ mod tests {
         let (found, tenures) = left(told, &[[old, old, old], [old, old, NOTHING]]);
         assert_eq!(found, [[old, old, DROPPED], [old, old, NOTHING]]);
         assert_eq!(tenures, [6, 6, NEXT]);
+    }
+
+    #[test]
+    fn a_member_that_is_lost_while_its_headers_are_read_is_no_former_one() {
+        let here = header(0);
+        let told = &[[6, 6, 6], [6, 6, 6], [5, 5, 5]];
+        let found = [[here, here, here], [here, here, Found::Gone]];
+        assert_eq!(left(told, &found), (found.map(Vec::from).to_vec(), vec![6, 6, 6]));
     }
 
     #[test]

@@ -259,7 +259,8 @@ impl<M: Medium> Inner<M> {
         let (missing, stream) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
-            extent.noted &= !bit(taker.index);
+            // Others that are away may not be noted any more in this run, and are.
+            extent.noted = (extent.noted | extent.missing()) & !bit(taker.index);
             extent.revision = run::next_revision(self.run.get(), extent.revision);
             (extent.missing(), extent.stream)
         };
@@ -284,25 +285,27 @@ impl<M: Medium> Inner<M> {
             if !self.tell_tenures() && round > 0 {
                 return;
             }
-            let Some((id, life, stream)) = self.most_whole() else { return };
+            let Some((id, life)) = self.manifest_of_this_run() else { return };
             if !self.begin_noting(id, life).await {
                 return;
             }
             let whole = !self.extents.borrow().get(id).missing();
             self.append_headers(whole, id, life).await;
             self.end_noting(id);
-            self.sync_members(stream).await;
+            self.sync_members(Stream::Manifest).await;
         }
     }
 
-    /// The extent that most members have, whose headers are there.
-    fn most_whole(&self) -> Option<(ExtentId, u64, Stream)> {
+    /// The extent of the manifest that was opened in this run. Headers of others may note members that have not answered yet, and this run does not know
+    /// of: they are not to be written again as things stand.
+    fn manifest_of_this_run(&self) -> Option<(ExtentId, u64)> {
         let extents = self.extents.borrow();
-        let is_it =
-            |extent: &Extent| extent.is_live && !extent.is_noting && extent.headers_under_way == 0;
-        let all = extents.iter().filter(|(_, extent)| is_it(extent));
-        let (id, extent) = all.min_by_key(|(_, extent)| extent.missing().count_ones())?;
-        Some((id, extent.life, extent.stream))
+        let is_it = |extent: &Extent| {
+            let is_of_this_run = extent.is_live && extent.run == self.run.get();
+            is_of_this_run && extent.stream == Stream::Manifest && !extent.has_unnoted_absence()
+        };
+        let (id, extent) = extents.iter().find(|(_, extent)| is_it(extent))?;
+        Some((id, extent.life))
     }
 
     /// Waits until the headers of an extent may be written again; false if that is another one by then.

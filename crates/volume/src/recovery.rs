@@ -148,6 +148,9 @@ impl<M: Medium> Inner<M> {
                 if own.is_some_and(|header| header.volume == self.options.id) {
                     let told: Vec<u64> = header::tenures(image.bytes()).collect();
                     tellings.borrow_mut().hear(taker.index, &told);
+                    for told in told {
+                        self.hear_of(told << 32);
+                    }
                 }
                 if own.is_none() && !image.bytes().is_empty() {
                     if self.heeds_unread(taker, id) {

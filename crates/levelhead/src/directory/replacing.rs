@@ -89,9 +89,13 @@ fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Erro
             }
             write(directory, &Identity { member, ..identity.clone() })?;
         }
-        let made = fs::File::create_new(&data).and_then(|file| {
+        // Left half made by somebody who was ended meanwhile.
+        let part = directory.join(".data.part");
+        let made = fs::File::create(&part).and_then(|file| {
+            file.set_len(0)?;
             file.set_len(identity.capacity_bytes)?;
             file.sync_all()?;
+            fs::rename(&part, &data)?;
             sync_directory(directory)
         });
         made.map_err(|error| Error::of_path(&data, "made", &error))?;

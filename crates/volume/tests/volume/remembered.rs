@@ -478,6 +478,34 @@ fn an_older_copy_of_a_member_lacks_all() {
     }
 }
 
+/// What the others have noted of it stays while it is away, whatever else is written to them.
+#[test]
+fn a_member_that_missed_something_is_behind_when_it_comes_back_a_run_later() {
+    let world = World::new(PARITY, SMALL, 3);
+    let third = Rc::clone(&world.disks[2]);
+    world.run(1, |_, volume| async move {
+        volume.open(EXTENT, 1, Stream::Objects).expect("all are there");
+        write_row(&volume, 0).await;
+        volume.sync(Stream::Objects).await.expect("it is synced");
+        third.borrow_mut().is_read_only = true;
+        write_row(&volume, 1).await;
+        volume.sync(Stream::Objects).await.expect("one may be missing");
+    });
+    world.disk(2).is_read_only = false;
+    world.disk(2).is_gone = true;
+    world.run(2, |_, volume| async move {
+        volume.open(ExtentId(1), 2, Stream::Manifest).expect("one may be missing");
+        let at = PageNo(volume.shape().pages_per_extent);
+        let pages = (0..volume.shape().append_unit).map(|_| PageImage::new(&[1; 8])).collect();
+        volume.append(at, pages, IoClass::Journal).await.expect("it is written");
+        volume.sync(Stream::Manifest).await.expect("one may be missing");
+        volume.note_tenures().await;
+        volume.begin_filling();
+    });
+    world.disk(2).come_back();
+    assert_eq!(world.behind_at_opening(), [2]);
+}
+
 #[test]
 fn a_header_that_notes_members_that_there_are_not_is_none() {
     let world = World::new(PARITY, SMALL, 3);
