@@ -480,7 +480,7 @@ fn an_older_copy_of_a_member_lacks_all() {
 
 /// What the others have noted of it stays while it is away, whatever else is written to them.
 #[test]
-fn a_member_that_missed_something_is_behind_when_it_comes_back_a_run_later() {
+fn a_member_that_missed_something_is_filled_when_it_comes_back_a_run_later() {
     let world = World::new(PARITY, SMALL, 3);
     let third = Rc::clone(&world.disks[2]);
     world.run(1, |_, volume| async move {
@@ -503,7 +503,17 @@ fn a_member_that_missed_something_is_behind_when_it_comes_back_a_run_later() {
         volume.begin_filling();
     });
     world.disk(2).come_back();
-    assert_eq!(world.behind_at_opening(), [2]);
+    world.run(3, |_, volume| async move {
+        volume.begin_filling();
+        volume.filled().await;
+    });
+    world.disk(0).is_gone = true;
+    world.run(4, |_, volume| async move {
+        for page in 0..2 * volume.shape().append_unit {
+            let read = volume.read(PageNo(page), IoClass::ClientRead).await.expect("it is read");
+            assert!(read.bytes().starts_with(&[page as u8 + 1; 8]), "page {page}");
+        }
+    });
 }
 
 #[test]
