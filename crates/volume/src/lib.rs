@@ -10,7 +10,7 @@
 //!   |- torn ....... members that a power cut left with a hole
 //!   |- refill ..... a member is filled in the background
 //!   |- extents .... what each member has of each extent                   (decisions)
-//!   |- incarnations  which of those that were in a member's place counts     (decisions)
+//!   |- incarnations which of those that were in a member's place counts      (decisions)
 //!   |- layout ..... page -> member, stripe, place                         (arithmetic)
 //!   |- parity ..... exclusive or                                          (arithmetic)
 //!   `- header ..... what each member's extent begins with                 (bytes)
