@@ -118,7 +118,15 @@ pub struct Header {
 }
 
 /// The bytes of a header. `tenures` are those of all members: see incarnations.rs.
+///
+/// # Panics
+/// If there are not as many as members.
 pub fn encode(header: &Header, tenures: &[u64]) -> Vec<u8> {
+    assert_eq!(
+        tenures.len(),
+        usize::from(header.members),
+        "a header has the tenure of each member"
+    );
     let (kind, chunk_pages) = match header.layout {
         Layout::Striped { chunk_pages } => (0, chunk_pages),
         Layout::Parity { chunk_pages } => (1, chunk_pages),
@@ -248,7 +256,7 @@ mod tests {
 
     /// What version 2 wrote.
     fn encode_short(header: &Header) -> Vec<u8> {
-        let mut bytes = encode(header, &[]);
+        let mut bytes = encode(header, &vec![0; usize::from(header.members)]);
         bytes.truncate(SHORT_BYTES);
         bytes[8] = SHORT_VERSION;
         seal(&mut bytes);

@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, Stream};
+use pages::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::extents::{Extent, Presence, bit};
@@ -61,7 +61,7 @@ impl<M: Medium> Inner<M> {
         let (inner, taker) = (Rc::clone(self), taker.clone());
         async move {
             append.await?;
-            inner.has_header(&taker, header.stream);
+            inner.remember_header(&taker, header.stream);
             Ok(())
         }
     }
@@ -76,10 +76,10 @@ impl<M: Medium> Inner<M> {
             if !self.begin_noting(id, life).await {
                 return Ok(());
             }
-            let noted = self.note_who_is_missing(id, life).await;
+            let is_noted = self.note_who_is_missing(id, life).await;
             self.end_noting(id);
-            if let Some(noted) = noted {
-                return noted;
+            if is_noted? {
+                return Ok(());
             }
         }
     }
@@ -194,28 +194,31 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Nothing is returned if it cannot be noted yet.
-    async fn note_who_is_missing(self: &Rc<Self>, id: ExtentId, life: u64) -> Option<Done> {
+    /// Whether it is noted: false if it cannot be yet.
+    async fn note_who_is_missing(
+        self: &Rc<Self>,
+        id: ExtentId,
+        life: u64,
+    ) -> Result<bool, MediumError> {
         let heeds_most = !self.planted.has(Fault::NoteTooMany);
-        let check = || if heeds_most { self.check_redundancy(id) } else { Ok(()) };
-        if let Err(why) = check() {
-            return Some(Err(why));
+        let may_go_on = || {
+            if heeds_most {
+                self.check_redundancy(id)?;
+            }
+            Ok(!heeds_most || self.can_be_noted(id, life))
+        };
+        if !may_go_on()? {
+            return Ok(false);
         }
-        if self.is_anywhere
-            && self.can_be_noted(id, life)
-            && self.extents.borrow().get(id).is_unsynced()
-        {
+        if self.is_anywhere && self.extents.borrow().get(id).is_unsynced() {
             self.sync_whole(id, life).await;
         }
         if self.extents.borrow().get(id).life != life {
-            return Some(Ok(()));
+            return Ok(true);
         }
         // Others may lack it by now, or have been filled.
-        if let Err(why) = check() {
-            return Some(Err(why));
-        }
-        if heeds_most && !self.can_be_noted(id, life) {
-            return None;
+        if !may_go_on()? {
+            return Ok(false);
         }
         let whole = {
             let mut extents = self.extents.borrow_mut();
@@ -229,7 +232,7 @@ impl<M: Medium> Inner<M> {
         if self.is_anywhere && !self.planted.has(Fault::ForgetAbsence) {
             self.append_headers(whole, id, life).await;
         }
-        Some(Ok(()))
+        Ok(true)
     }
 
     /// Notes that a member has all of an extent now. The others say so when it has its own header: were

@@ -175,7 +175,7 @@ impl<M: Medium> Inner<M> {
             let sync = async move {
                 sync.await?;
                 if covers_header {
-                    inner.takes_part(&of);
+                    inner.remember_part(&of);
                 }
                 Ok(())
             };

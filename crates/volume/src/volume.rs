@@ -285,7 +285,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// A member has a header of this run.
-    pub(crate) fn has_header(&self, taker: &Taker<M>, stream: Stream) {
+    pub(crate) fn remember_header(&self, taker: &Taker<M>, stream: Stream) {
         if self.is_current(taker) {
             self.members.borrow_mut()[taker.index].headers |= 1 << stream as u8;
         }
@@ -297,7 +297,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// A member has a header of this run durably.
-    pub(crate) fn takes_part(&self, taker: &Taker<M>) {
+    pub(crate) fn remember_part(&self, taker: &Taker<M>) {
         if self.is_current(taker) {
             self.members.borrow_mut()[taker.index].takes_part = true;
         }

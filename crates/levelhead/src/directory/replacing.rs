@@ -8,7 +8,6 @@ use volume::header;
 
 use super::names::in_words;
 use super::{Identity, data_file, lost, make, open_to_read, read, sync_directory, write};
-use crate::drive::is_drive;
 use crate::error::Error;
 use crate::options::Options;
 
@@ -33,9 +32,10 @@ pub(crate) fn complete(
 /// # Errors
 /// [`Error::Invalid`]: the file of pages is none of the store's in this place, and would be overwritten.
 fn say_again(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
-    for (member, directory) in (0..).zip(directories) {
+    let lost = lost(directories);
+    for (member, directory) in (0..).zip(directories).filter(|(_, it)| lost.contains(it)) {
         let data = data_file(directory);
-        if is_drive(directory) || !data.is_file() || read(directory)?.is_some() {
+        if !data.is_file() {
             continue;
         }
         if !has_header(&data, member, identity)? {
