@@ -379,13 +379,13 @@ impl<M: Medium> Engine<M> {
         self.inner.iterator_options.set(options);
     }
 
-    /// Flushes until memtables are empty: what is written meanwhile goes along. Ends early in a store that has
-    /// failed.
+    /// Flushes until memtables are empty: what is written meanwhile goes along. Ends early where
+    /// background work goes no further.
     pub async fn flush(&self) {
         let inner = &*self.inner;
         let is_over =
             || inner.front.memtables.borrow().is_empty() && inner.uncommitted.borrow().is_empty();
-        while inner.store.is_healthy() && !inner.store.lacks_room() && !is_over() {
+        while !inner.front.is_halted() && !is_over() {
             inner.front.freeze_active();
             inner.store.work.notified().await;
         }
@@ -416,11 +416,11 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Waits until no memtable waits for its flush and no level is due for compaction. Ends early where the medium lacks room.
+    /// Waits until no memtable waits for its flush and no level is due for compaction. Ends early where background work goes
+    /// no further: the medium lacks room, or nothing can be flushed any more.
     pub async fn settle(&self) {
         let inner = &*self.inner;
-        let is_over = || inner.is_settled() || inner.store.lacks_room();
-        inner.store.work.wait_until(is_over).await;
+        inner.store.work.wait_until(|| inner.is_settled() || inner.front.is_halted()).await;
     }
 
     /// Something waits for room that the medium lacks, or does so no more. Clients are told meanwhile, in place of waiting with it.

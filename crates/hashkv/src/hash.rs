@@ -251,10 +251,11 @@ impl<M: Medium> HashEngine<M> {
         )
     }
 
-    /// Waits until no memtable waits for its flush.
+    /// Waits until no memtable waits for its flush. Ends early where background work goes no further.
     pub async fn settle(&self) {
-        let inner = &*self.inner;
-        inner.store.work.wait_until(|| inner.front.memtables.borrow().frozen.is_empty()).await;
+        let front = &self.inner.front;
+        let is_over = || front.memtables.borrow().frozen.is_empty() || front.is_halted();
+        self.inner.store.work.wait_until(is_over).await;
     }
 }
 

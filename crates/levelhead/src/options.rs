@@ -92,6 +92,7 @@ pub struct Options {
     pub create_if_missing: bool,
     /// Whether nothing is written to the store's files. What opening it has to write is kept in memory, as much as a memtable or two, and puts are
     /// refused. A directory that is lost stays as far behind as it was; a store on a disk that takes no writes, or is full, can be read.
+    /// The store is locked as for writing: one opening at a time, whether it is to be read or written.
     pub read_only: bool,
     /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
@@ -104,6 +105,9 @@ pub struct Options {
     /// [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. It does not shrink: less than it has changes nothing. Nor do drives
     /// grow, or stores that an earlier version made. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
+    ///
+    /// Not all of it is for pairs: log, index and what collection needs take their part, and pages are not filled to the last byte. One of 1 GiB was full with
+    /// 64 % of that in pairs of 32 and 1,024 bytes ([`Error::Full`](crate::Error::Full)).
     pub capacity_bytes: u64,
     /// Whether its files get all of `capacity_bytes` from the disk at once, when the store is made, or opened and has not all of it. Else they take
     /// room as they need it, and where others have filled the disk the store takes deletes only as far as memtable and log go. With it the disk is never

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use engine::Look;
-use pages::{EngineError, LogSync, MediumError, Value};
+use pages::{EngineError, LogSync, MediumError, UsedUp, Value};
 use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;
@@ -55,7 +55,8 @@ pub enum Closed {
 
 impl Store {
     /// The store in a directory, or on a drive (a block device without a file system, of which it takes
-    /// [`Options::capacity_bytes`] at most); if there is none, and the options say so, a new one.
+    /// [`Options::capacity_bytes`] at most); if there is none, and the options say so, a new one. Directories above it that are not there are made. Other
+    /// files in it are left alone, but it is best to give a store a directory of its own.
     ///
     /// # Errors
     /// [`Error::InUse`] if another process has it; [`Error::Damaged`] with the file and the place; what else stands in
@@ -291,7 +292,7 @@ impl Store {
     /// `Result<(Box<[u8]>, Vec<u8>), Error>`, a key and its value.
     ///
     /// Bounds are slices: `..`, `&b"a"[..]..&b"b"[..]`, or, where the first one is not to be included, a pair of [`Bound`](std::ops::Bound)s. Keys that begin with
-    /// a prefix are those from it up to the prefix with its last byte one higher.
+    /// a prefix are [`Self::prefix`]'s.
     ///
     /// # What deletions cost
     /// A key that was deleted stays in the index until compactions have taken the deletion down to the last level, and a range steps over it. So the first
@@ -434,12 +435,18 @@ impl Store {
         &self.inner.outside.place
     }
 
-    /// Where it takes no more writes, or has no room on the disk, the file that the last trouble was with says why.
+    /// Where it takes no more writes, or has no room on the disk, the file that the last trouble was with says why. Where it is full itself, how large it is.
     pub(crate) fn error(&self, error: &EngineError) -> Error {
         let is_of_disk = matches!(error, EngineError::Medium(MediumError::NoSpace));
         match Error::of_engine(error, &self.inner.outside.place) {
             Error::ReadOnly(what) => Error::ReadOnly(self.with_trouble(&what)),
             Error::Full(what) if is_of_disk => Error::Full(self.with_trouble(&what)),
+            Error::Full(what) if matches!(error, EngineError::Full(UsedUp::Space)) => {
+                let bytes = self.look(Root::capacity_bytes);
+                Error::Full(format!(
+                    "{what}, or open it with more `capacity_bytes` than its {bytes}"
+                ))
+            }
             other => other,
         }
     }

@@ -71,6 +71,9 @@ pub trait Collected<M: Medium>: Index + 'static {
     /// Retires an extent that nothing refers to; with a note in the manifest, if there is one.
     fn retire(self: &Rc<Self>, id: ExtentId);
 
+    /// An extent has gone: lets clients of a full store write again if that gave them room.
+    fn note_room(&self);
+
     /// There is nothing to collect: considers whether the store is full.
     fn rest(&self) -> Next;
 }
@@ -131,6 +134,7 @@ impl Stopped {
 /// The task that keeps extents free, for ever.
 pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
     loop {
+        index.note_room();
         let empty = index.store().empty_extent(|id, _| index.may_release(id));
         if let Some(id) = empty {
             if index.count_is_certain(id) {

@@ -282,7 +282,7 @@ fn does_not_fit(
     available: u64,
     pinned_levels: Option<u32>,
 ) -> fmt::Result {
-    write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
+    write!(f, "the index needs {needed} bytes of memory, and there are {available}: ")?;
     match pinned_levels {
         Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
         Some(levels) => write!(f, "pin fewer than {levels} levels, or leave pinned_levels out"),

@@ -131,6 +131,10 @@ pub struct Front<M> {
     pub(crate) stalled_now: Cell<u32>,
     /// A write was refused for want of room since the collector has last found all garbage it could have.
     was_refused: Cell<bool>,
+    /// Clients' writes before the refused one that has last woken the collector.
+    pub(crate) refused_after: Cell<Option<u64>>,
+    /// From when on a refused write may wake it.
+    pub(crate) wakes_from: Cell<Nanos>,
     /// The collector leaves readers what they hold, and wants to hear of a write that needs room.
     leaves_readers: Cell<bool>,
     /// Writes of each kind that wait for room; the first of each waits for the room itself.
@@ -163,6 +167,8 @@ impl<M: Medium> Front<M> {
             stalled: Cell::new(Nanos::ZERO),
             stalled_now: Cell::new(0),
             was_refused: Cell::new(false),
+            refused_after: Cell::new(None),
+            wakes_from: Cell::new(Nanos::ZERO),
             leaves_readers: Cell::new(false),
             queues: [(); 3].map(|()| Semaphore::new(1)),
         }
@@ -431,17 +437,29 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Tells waiting clients how full the store is, if that has changed.
+    /// Tells waiting clients how full the store is, if that has changed, and who waits for background work that it goes no further.
     pub fn set_fullness(&self, fullness: Fullness) {
         if self.fullness.replace(fullness) != fullness {
             self.store.room.notify_all();
+            if fullness == Fullness::Stuck {
+                self.store.work.notify_all();
+            }
         }
     }
 
-    /// Whether collecting every extent once gave clients no room. Something has to be deleted, or merges
-    /// have to find more garbage, before it is tried again.
+    /// Whether background work goes no further: it has failed, or it lacks space and nothing can give any.
+    pub fn is_halted(&self) -> bool {
+        let is_stuck = self.fullness.get() == Fullness::Stuck;
+        is_stuck || self.store.lacks_room() || !self.store.is_healthy()
+    }
+
+    /// Whether collecting every extent once gave clients no room. Something has to be deleted, merges
+    /// have to find more garbage, or a snapshot lets some go, before it is tried again.
     pub fn has_given_up(&self) -> bool {
-        let garbage = || self.store.extents.borrow().object_garbage();
+        let garbage = || {
+            let extents = self.store.extents.borrow();
+            extents.died() - extents.object_garbage(|id| self.store.is_pinned(id))
+        };
         self.sweep.has_failed(self.store.shape.extents, self.writes.get(), garbage)
     }
 }

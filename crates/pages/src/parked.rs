@@ -60,6 +60,7 @@ impl<M: Medium> PageStore<M> {
         by.cell(&self.shared_reads.shared, Carrier::u64)?;
         by.cell(&self.rebuilt_reads, Carrier::u64)?;
         by.cell(&self.step_extents, Carrier::usize)?;
+        self.extents.borrow_mut().carry(by)?;
         self.set_aside.iter().try_for_each(|extents| by.cell(extents, Carrier::usize))
     }
 }
@@ -86,6 +87,8 @@ impl<M: Medium> Front<M> {
         by.cell(&self.stalled, Carrier::nanos)?;
         by.cell(&self.fullness, |by, fullness| Fullness::carry(fullness, by))?;
         self.sweep.carry(by)?;
+        by.cell(&self.refused_after, |by, writes| by.option(writes, Carrier::u64))?;
+        by.cell(&self.wakes_from, Carrier::nanos)?;
         self.memtables.borrow().active.borrow_mut().carry_fill(by)
     }
 }

@@ -242,6 +242,10 @@ fn write_file<R>(
     let mut file = File::create(&part).with_context(cannot)?;
     let written = write(&mut file).and_then(|result| {
         file.sync_all().and_then(|()| fs::rename(&part, path))?;
+        // Power could take the name else.
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))
+            .and_then(|directory| directory.sync_all())?;
         Ok(result)
     });
     if written.is_err() {

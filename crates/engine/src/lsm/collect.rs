@@ -16,6 +16,7 @@ use pages::collector::{Candidate, Collected, Next, Stopped, memtables_take, rein
 use pages::effort::Effort;
 use pages::front::Front;
 use pages::medium::{ExtentId, Medium, Stream};
+use pages::operations::Fullness;
 use pages::stats::EngineStats;
 use pages::store::PageStore;
 use pages::store::sweep::WORTH_COLLECTING;
@@ -150,6 +151,12 @@ impl<M: Medium> Collected<M> for Inner<M> {
             return self.store.retire(id);
         }
         self.store.retire_after(id, noted);
+    }
+
+    fn note_room(&self) {
+        if self.front.fullness.get() != Fullness::Room {
+            self.take_puts_again();
+        }
     }
 
     fn rest(&self) -> Next {

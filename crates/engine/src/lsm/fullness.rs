@@ -26,6 +26,8 @@ struct Situation {
     was_full: bool,
     /// The bytes of memory that the index may take, if it takes them.
     memory_used_up: Option<u64>,
+    /// The index takes too much, a write needs room, and upper levels may hide what of the index can go.
+    may_shrink: bool,
 }
 
 /// What follows from it.
@@ -49,7 +51,8 @@ impl Situation {
             (false, Some(bytes)) => Fullness::Full(UsedUp::IndexMemory(bytes)),
             (false, None) => Fullness::Room,
         };
-        Outlook { squeezes: self.is_short && !self.is_squeezed, fullness }
+        let squeezes = (self.is_short || self.may_shrink) && !self.is_squeezed;
+        Outlook { squeezes, fullness }
     }
 }
 
@@ -75,19 +78,23 @@ impl<M: Medium> Inner<M> {
                 Expiry::Nothing => {}
             }
         }
-        self.front.forget_refusals();
         let outlook = self.situation().outlook();
-        if outlook.squeezes {
+        self.front.forget_refusals();
+        self.set_squeezing(outlook.squeezes);
+        self.front.set_fullness(outlook.fullness);
+        Next::Wait
+    }
+
+    /// Has everything moved down, or ends that.
+    fn set_squeezing(&self, squeezes: bool) {
+        if squeezes {
             self.front.freeze_active();
         }
-        let squeezed_before = self.is_squeezing.replace(outlook.squeezes);
-        match (squeezed_before, outlook.squeezes) {
+        match (self.is_squeezing.replace(squeezes), squeezes) {
             (false, true) => self.store.work.notify_all(),
             (true, false) => self.store.room.notify_all(), // nothing may be left to compact
             _ => {}
         }
-        self.front.set_fullness(outlook.fullness);
-        Next::Wait
     }
 
     /// Whether anything lacks the room that readers hold: a client's write, a flush or a compaction, or a compaction that somebody asks for. Else who reads all
@@ -113,6 +120,8 @@ impl<M: Medium> Inner<M> {
             has_given_up: self.front.has_given_up(),
             was_full: self.front.fullness.get() != Fullness::Room,
             memory_used_up: self.index_memory_is_used_up().then_some(self.index_budget),
+            may_shrink: self.is_over_budget()
+                && (self.is_squeezing.get() || self.front.needs_room()),
         }
     }
 
@@ -196,6 +205,7 @@ mod tests {
             has_given_up: false,
             was_full: false,
             memory_used_up: None,
+            may_shrink: false,
         };
         let of = |situation: Situation| {
             let outlook = situation.outlook();
@@ -217,6 +227,10 @@ mod tests {
         assert_eq!(
             of(Situation { memory_used_up: Some(9), ..roomy }),
             (false, Fullness::Full(UsedUp::IndexMemory(9)))
+        );
+        assert_eq!(
+            of(Situation { memory_used_up: Some(9), may_shrink: true, ..roomy }),
+            (true, Fullness::Full(UsedUp::IndexMemory(9)))
         );
     }
 }

@@ -349,14 +349,11 @@ impl<M: Medium> Inner<M> {
         &self,
         mut is_done: impl FnMut() -> bool,
     ) -> Result<(), EngineError> {
-        let is_stuck = || self.front.fullness.get() == Fullness::Stuck;
-        let lacks_room = || self.store.lacks_room();
-        let is_over = || is_done() || !self.store.is_healthy() || is_stuck() || lacks_room();
-        self.store.work.wait_until(is_over).await;
+        self.store.work.wait_until(|| is_done() || self.front.is_halted()).await;
         self.store.check_healthy()?;
         match is_done() {
             true => Ok(()),
-            false if lacks_room() => Err(MediumError::NoSpace.into()),
+            false if self.store.lacks_room() => Err(MediumError::NoSpace.into()),
             false => Err(EngineError::Full(UsedUp::Space)),
         }
     }

@@ -5,6 +5,7 @@ mod compact;
 mod exchange;
 mod failing_reads;
 mod failing_writes;
+mod full;
 mod full_groups;
 mod groups;
 mod looks;

@@ -98,6 +98,12 @@ impl<M: Medium> Collected<M> for Inner<M> {
         });
     }
 
+    fn note_room(&self) {
+        if self.front.fullness.get() != Fullness::Room && self.front.has_extents_for_clients() {
+            self.front.set_fullness(Fullness::Room);
+        }
+    }
+
     fn rest(&self) -> Next {
         self.consider_being_full();
         Next::Wait

@@ -14,7 +14,7 @@ use super::error::SavedError;
 
 const MAGIC: &[u8; 8] = b"LHDRIVE\n";
 /// Grows when what is saved changes its form.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 const FRAME_BYTES: usize = 1 << 20;
 
 /// Where parts go.

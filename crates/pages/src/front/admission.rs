@@ -92,8 +92,7 @@ impl<M: Medium> Front<M> {
                 Admission::Later => {}
                 Admission::AfterFlush => self.freeze_active(),
                 Admission::Never => {
-                    self.was_refused.set(true);
-                    self.tell_of_need();
+                    self.note_refusal();
                     return Err(EngineError::Full(self.fullness.get().used_up()));
                 }
             }
@@ -129,6 +128,20 @@ impl<M: Medium> Front<M> {
         self.tell_of_need();
         self.store.medium.set_write_stall(true);
         Stall(self)
+    }
+
+    /// A write is refused for want of room. Deletes that nobody has flushed yet may hide that there is some, so the collector looks
+    /// again if there were any; not for each of them, or a full store would flush them one by one.
+    fn note_refusal(&self) {
+        const PAUSE: Nanos = Nanos::from_millis(1_000);
+        self.was_refused.set(true);
+        self.tell_of_need();
+        let (now, writes) = (self.store.handle.now(), self.writes());
+        if self.refused_after.get() != Some(writes) && now >= self.wakes_from.get() {
+            self.refused_after.set(Some(writes));
+            self.wakes_from.set(now + PAUSE);
+            self.store.work.notify_all();
+        }
     }
 
     /// Whether some client's write needs room: it waits, or was refused since [`Self::forget_refusals`].

@@ -1,5 +1,6 @@
 //! Nothing is flushed here: whoever waits for that waits for ever, and whoever is told does not.
 
+use std::cell::Cell;
 use std::future::{pending, ready};
 use std::rc::Rc;
 
@@ -226,4 +227,43 @@ fn a_full_log_refuses_deletes_where_nothing_can_be_flushed() {
     rt.run_until(Nanos::from_millis(20));
     assert!(client.is_finished(), "it waits for a flush");
     assert_eq!(rt.block_on(client), Err(EngineError::Full(UsedUp::Space)));
+}
+
+/// Puts another key.
+async fn put(front: &Front<Nowhere>) -> Result<bool, EngineError> {
+    let value = Some(Value::from_bytes(&[7; 20]));
+    front.write(&Silent, b"a", value, WriteOptions::default(), Nanos::ZERO).await
+}
+
+#[test]
+fn a_refused_put_has_the_collector_look_again_if_there_were_writes_and_not_too_often() {
+    let rt = Runtime::new(1);
+    let front = front(&rt);
+    let (handle, looks) = (rt.handle(), Rc::new(Cell::new(0)));
+    let (own, counted) = (Rc::clone(&front), Rc::clone(&looks));
+    rt.handle().spawn("collector", async move {
+        loop {
+            own.store.work.notified().await;
+            counted.set(counted.get() + 1);
+        }
+    });
+    rt.block_on(async move {
+        front.set_fullness(Fullness::Full(UsedUp::Space));
+        let refused = async |times: u32| {
+            for _ in 0..times {
+                put(&front).await.expect_err("it is full");
+                handle.sleep(Nanos::from_millis(1)).await;
+            }
+            looks.replace(0)
+        };
+        assert_eq!(refused(5).await, 1, "nobody has written since");
+        handle.sleep(Nanos::from_millis(2_000)).await;
+        assert_eq!(refused(5).await, 0, "nobody has written since");
+        delete(&front).await.expect("there is room");
+        assert_eq!(refused(5).await, 1);
+        delete(&front).await.expect("there is room");
+        assert_eq!(refused(5).await, 0, "it has just looked");
+        handle.sleep(Nanos::from_millis(1_000)).await;
+        assert_eq!(refused(5).await, 1);
+    });
 }

@@ -8,6 +8,8 @@ mod recovering;
 
 use std::collections::BTreeSet;
 
+use runtime::Carrier;
+
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::Counts;
@@ -24,6 +26,8 @@ pub struct Extents {
     /// Closed ones in which nothing is in use, so that nobody has to look for them.
     empty: BTreeSet<ExtentId>,
     opened: u64,
+    /// Objects that died where they were, not because they were moved: in extents' worth, so far.
+    died: f64,
     /// The run in which extents are opened; 0 where runs are not noted.
     run: u32,
 }
@@ -44,7 +48,7 @@ impl Extents {
         });
         let ids = (0..shape.extents).map(ExtentId);
         let empty = ids.filter(|id| extents[id.0 as usize].is_empty()).collect();
-        Self { shape, all: extents, open, tally, empty, opened, run: 0 }
+        Self { shape, all: extents, open, tally, empty, opened, died: 0.0, run: 0 }
     }
 
     /// Extents are opened in `run` from now on.
@@ -83,11 +87,25 @@ impl Extents {
         all.saturating_sub(u64::from(self.room(Stream::Index)) + self.index_pages())
     }
 
-    /// What closed extents with objects hold of dead ones, in extents.
-    pub(crate) fn object_garbage(&self) -> f64 {
+    /// Extents' worth of objects that died in extents which were not being emptied, so far. Unlike what of it is still there, it does not
+    /// depend on how far collections are.
+    pub(crate) fn died(&self) -> f64 {
+        self.died
+    }
+
+    /// Carries what is not in a dump.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.f64(&mut self.died)
+    }
+
+    /// What closed extents with objects that `counts` hold of dead ones, in extents.
+    pub(crate) fn object_garbage(&self, counts: impl Fn(ExtentId) -> bool) -> f64 {
         let is_closed =
-            |extent: &&Extent| extent.state == State::Closed && extent.stream == Stream::Objects;
-        self.all.iter().filter(is_closed).map(|extent| 1.0 - self.utilisation(extent)).sum()
+            |extent: &Extent| extent.state == State::Closed && extent.stream == Stream::Objects;
+        self.iter()
+            .filter(|(id, extent)| is_closed(extent) && counts(*id))
+            .map(|(_, extent)| 1.0 - self.utilisation(extent))
+            .sum()
     }
 
     /// Extents opened so far.
@@ -226,6 +244,11 @@ impl Extents {
         is_certain: bool,
     ) -> Result<(), &'static str> {
         let extent = &mut self.all[id.0 as usize];
+        if extent.stream == Stream::Objects && matches!(extent.state, State::Open | State::Closed) {
+            let share = f64::from(counts.dead) / f64::from(extent.published.max(1));
+            let pages = f64::from(extent.cursor) / f64::from(self.shape.pages_per_extent);
+            self.died += share.min(1.0) * pages;
+        }
         let items = self.tally.items_of(extent);
         *items -= u64::from(extent.live);
         let outcome = extent.count(counts, is_certain);

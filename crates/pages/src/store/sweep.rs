@@ -23,7 +23,7 @@ pub(crate) struct Sweep {
 struct InVain {
     /// Writes so far.
     writes: u64,
-    /// Extents' worth of dead objects.
+    /// Extents' worth of objects that had died, less those that snapshots kept.
     garbage: f64,
 }
 
@@ -47,7 +47,8 @@ impl Sweep {
     }
 
     /// Whether `extents` collections gave nothing, nobody has written since, and merges have not found an
-    /// extent's worth of dead objects more.
+    /// extent's worth of dead objects more, by a count of them that collections leave alone: what of garbage there is at an instant
+    /// goes up and down with them.
     pub(crate) fn has_failed(&self, extents: u32, writes: u64, garbage: impl Fn() -> f64) -> bool {
         if let Some(then) = self.gave_up.get() {
             if writes != then.writes || garbage() >= then.garbage + 1.0 {
