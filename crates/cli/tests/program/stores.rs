@@ -520,6 +520,13 @@ fn a_store_is_verified_backed_up_and_repaired() {
     let table = String::from_utf8_lossy(&damaged.stdout).into_owned();
     assert_eq!(damaged.status.code(), Some(1), "{table}{}", stderr(&damaged));
     assert!(table.contains("data, at byte ") && table.contains("between k"), "{table}");
+    // So is what is dumped or read: no pair is left out in silence, and what a file has of it is no file.
+    let file = stand.directory.join("dumped");
+    let dumped = run(&copy, "dump", &["--out", file.to_str().expect("the path is text")], b"");
+    assert_eq!(dumped.status.code(), Some(2), "{}", stderr(&dumped));
+    assert!(stderr(&dumped).contains("is damaged") && !file.exists(), "{}", stderr(&dumped));
+    let scanned = run(&copy, "scan", &NONE, b"");
+    assert_eq!(scanned.status.code(), Some(2), "{}", stderr(&scanned));
     let refused = run(&copy, "backup", &["--to", &format!("{to}-2")], b"");
     assert_eq!(refused.status.code(), Some(1), "a backup has all pairs: {}", stderr(&refused));
     // Nor is it a store that lost a file.
