@@ -182,8 +182,13 @@ async fn collect_by<M: Medium, I: Collected<M>>(
     id: ExtentId,
     work: impl Future<Output = Result<(), Stopped>>,
 ) -> bool {
+    let moved_so_far = || index.stats().borrow().gc_objects_moved;
     index.store().extents.borrow_mut().set_state(id, State::Collecting);
+    let before = moved_so_far();
     let outcome = work.await;
+    if outcome.is_err() {
+        index.store().extents.borrow_mut().forget_moved(id, moved_so_far() - before);
+    }
     end_with_pause(index, id, outcome).await
 }
 

@@ -130,7 +130,7 @@ pub struct Front<M> {
     /// Clients' writes that wait now.
     pub(crate) stalled_now: Cell<u32>,
     /// A write was refused for want of room since the collector has last found all garbage it could have.
-    was_refused: Cell<bool>,
+    pub(crate) was_refused: Cell<bool>,
     /// Clients' writes before the refused one that has last woken the collector.
     pub(crate) refused_after: Cell<Option<u64>>,
     /// From when on a refused write may wake it.
@@ -453,13 +453,26 @@ impl<M: Medium> Front<M> {
         is_stuck || self.store.lacks_room() || !self.store.is_healthy()
     }
 
-    /// Whether collecting every extent once gave clients no room. Something has to be deleted, merges
-    /// have to find more garbage, or a snapshot lets some go, before it is tried again.
+    /// Whether collecting every extent once gave clients no room. Something has to be written, or, of a full store, merges
+    /// have to find more garbage, before it is tried again.
     pub fn has_given_up(&self) -> bool {
-        let garbage = || {
-            let extents = self.store.extents.borrow();
-            extents.died() - extents.object_garbage(|id| self.store.is_pinned(id))
-        };
-        self.sweep.has_failed(self.store.shape.extents, self.writes.get(), garbage)
+        let writes = (self.fullness.get() == Fullness::Room).then(|| self.writes());
+        let died = self.store.extents.borrow().died();
+        self.sweep.has_failed(self.store.shape.extents, writes, died)
+    }
+
+    /// Snapshots hold garbage of a store that is short of extents.
+    pub fn note_held(&self) {
+        self.sweep.held.set(true);
+    }
+
+    /// Snapshots hold no garbage any more: all extents are tried again, if they did. Whether that is so.
+    pub fn begin_sweep_anew(&self) -> bool {
+        let was_held = self.sweep.held.take();
+        if was_held {
+            self.sweep.begin_anew();
+            self.refused_after.set(None);
+        }
+        was_held
     }
 }

@@ -87,6 +87,7 @@ impl<M: Medium> Front<M> {
         by.cell(&self.stalled, Carrier::nanos)?;
         by.cell(&self.fullness, |by, fullness| Fullness::carry(fullness, by))?;
         self.sweep.carry(by)?;
+        by.cell(&self.was_refused, Carrier::bool)?;
         by.cell(&self.refused_after, |by, writes| by.option(writes, Carrier::u64))?;
         by.cell(&self.wakes_from, Carrier::nanos)?;
         self.memtables.borrow().active.borrow_mut().carry_fill(by)

@@ -154,7 +154,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
     }
 
     fn note_room(&self) {
-        if self.front.fullness.get() != Fullness::Room {
+        if self.front.fullness.get() != Fullness::Room || self.is_squeezing.get() {
             self.take_puts_again();
         }
     }

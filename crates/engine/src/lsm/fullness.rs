@@ -61,6 +61,7 @@ impl<M: Medium> Inner<M> {
     /// moved down, clients are told where they stand.
     pub(crate) fn consider_being_full(&self) -> Next {
         if self.is_short() && self.snapshots_hold_garbage() {
+            self.front.note_held();
             if !self.is_room_needed() {
                 self.front.leave_readers();
                 return Next::Wait;
@@ -68,6 +69,7 @@ impl<M: Medium> Inner<M> {
             match self.expire_for_space() {
                 Expiry::Done => {
                     self.front.forget_refusals();
+                    self.front.begin_sweep_anew();
                     return Next::LookAgain;
                 }
                 Expiry::UnderWay => return Next::Wait, // its pin wakes us when it goes
@@ -77,6 +79,8 @@ impl<M: Medium> Inner<M> {
                 }
                 Expiry::Nothing => {}
             }
+        } else if self.is_short() && self.is_room_needed() && self.front.begin_sweep_anew() {
+            return Next::LookAgain;
         }
         let outlook = self.situation().outlook();
         self.front.forget_refusals();
@@ -104,10 +108,15 @@ impl<M: Medium> Inner<M> {
         !self.options.leaves_room || self.front.needs_room() || is_asked()
     }
 
-    /// Lets clients put again where there is room for that. Whether there is none, nobody knows before collection has come to its end.
+    /// Lets clients put again where there is room for that, and ends what was to make some. Whether there is none, nobody knows before collection has
+    /// come to its end.
     pub(crate) fn take_puts_again(&self) {
         if !self.is_short() {
-            self.front.set_fullness(self.situation().outlook().fullness);
+            let outlook = self.situation().outlook();
+            if !outlook.squeezes {
+                self.set_squeezing(false);
+            }
+            self.front.set_fullness(outlook.fullness);
         }
     }
 
@@ -121,7 +130,7 @@ impl<M: Medium> Inner<M> {
             was_full: self.front.fullness.get() != Fullness::Room,
             memory_used_up: self.index_memory_is_used_up().then_some(self.index_budget),
             may_shrink: self.is_over_budget()
-                && (self.is_squeezing.get() || self.front.needs_room()),
+                && (self.is_squeezing.get() || self.front.needs_room() && self.is_settled()),
         }
     }
 
@@ -172,9 +181,10 @@ impl<M: Medium> Inner<M> {
             || self.is_squeezing.get() && !self.is_at_rest()
     }
 
-    /// Whether the index is over its budget and no compaction is left that could shrink it.
+    /// Whether the index is over its budget and no compaction is left that could shrink it, but those that look for what upper levels hide.
     pub(crate) fn index_memory_is_used_up(&self) -> bool {
-        self.is_over_budget() && self.is_settled()
+        let was_so = || matches!(self.front.fullness.get(), Fullness::Full(UsedUp::IndexMemory(_)));
+        self.is_over_budget() && (self.is_settled() || self.is_squeezing.get() && was_so())
     }
 
     /// Whether every entry is in the last level.

@@ -26,7 +26,7 @@ pub struct Extents {
     /// Closed ones in which nothing is in use, so that nobody has to look for them.
     empty: BTreeSet<ExtentId>,
     opened: u64,
-    /// Objects that died where they were, not because they were moved: in extents' worth, so far.
+    /// Objects that died in closed extents, not because they were moved: in extents' worth, so far.
     died: f64,
     /// The run in which extents are opened; 0 where runs are not noted.
     run: u32,
@@ -87,25 +87,20 @@ impl Extents {
         all.saturating_sub(u64::from(self.room(Stream::Index)) + self.index_pages())
     }
 
-    /// Extents' worth of objects that died in extents which were not being emptied, so far. Unlike what of it is still there, it does not
-    /// depend on how far collections are.
+    /// Extents' worth of objects that died in closed extents, so far. Unlike what of them is still there, it does not depend on how far collections are.
     pub(crate) fn died(&self) -> f64 {
         self.died
+    }
+
+    /// So many objects of an extent were moved, and it stays for what else it has. They die there, and are no room.
+    pub(crate) fn forget_moved(&mut self, id: ExtentId, moved: u64) {
+        let moved = u32::try_from(moved).unwrap_or(u32::MAX);
+        self.died -= share_of(self.get(id), moved, &self.shape);
     }
 
     /// Carries what is not in a dump.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.f64(&mut self.died)
-    }
-
-    /// What closed extents with objects that `counts` hold of dead ones, in extents.
-    pub(crate) fn object_garbage(&self, counts: impl Fn(ExtentId) -> bool) -> f64 {
-        let is_closed =
-            |extent: &Extent| extent.state == State::Closed && extent.stream == Stream::Objects;
-        self.iter()
-            .filter(|(id, extent)| is_closed(extent) && counts(*id))
-            .map(|(_, extent)| 1.0 - self.utilisation(extent))
-            .sum()
     }
 
     /// Extents opened so far.
@@ -244,10 +239,8 @@ impl Extents {
         is_certain: bool,
     ) -> Result<(), &'static str> {
         let extent = &mut self.all[id.0 as usize];
-        if extent.stream == Stream::Objects && matches!(extent.state, State::Open | State::Closed) {
-            let share = f64::from(counts.dead) / f64::from(extent.published.max(1));
-            let pages = f64::from(extent.cursor) / f64::from(self.shape.pages_per_extent);
-            self.died += share.min(1.0) * pages;
+        if extent.stream == Stream::Objects && extent.state == State::Closed {
+            self.died += share_of(extent, counts.dead, &self.shape);
         }
         let items = self.tally.items_of(extent);
         *items -= u64::from(extent.live);
@@ -373,6 +366,12 @@ impl Extents {
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
             .map(|(_, _, id)| id)
     }
+}
+
+/// Which part of a whole extent so many objects of one are.
+fn share_of(extent: &Extent, objects: u32, shape: &Shape) -> f64 {
+    let share = f64::from(objects) / f64::from(extent.published.max(1));
+    share.min(1.0) * f64::from(extent.cursor) / f64::from(shape.pages_per_extent)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) struct Sweep {
     /// Writes at the collection before.
     writes: Cell<u64>,
     gave_up: Cell<Option<InVain>>,
+    /// Snapshots held garbage when there was nothing else to collect.
+    pub(crate) held: Cell<bool>,
 }
 
 /// What there was when every extent had been collected in vain.
@@ -23,8 +25,8 @@ pub(crate) struct Sweep {
 struct InVain {
     /// Writes so far.
     writes: u64,
-    /// Extents' worth of objects that had died, less those that snapshots kept.
-    garbage: f64,
+    /// Extents' worth of objects that had died.
+    died: f64,
 }
 
 impl Sweep {
@@ -32,10 +34,11 @@ impl Sweep {
     pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.collected, Carrier::u32)?;
         by.cell(&self.writes, Carrier::u64)?;
+        by.cell(&self.held, Carrier::bool)?;
         by.cell(&self.gave_up, |by, gave_up| {
             by.option(gave_up, |by, then| {
                 by.u64(&mut then.writes)?;
-                by.f64(&mut then.garbage)
+                by.f64(&mut then.died)
             })
         })
     }
@@ -47,18 +50,25 @@ impl Sweep {
     }
 
     /// Whether `extents` collections gave nothing, nobody has written since, and merges have not found an
-    /// extent's worth of dead objects more, by a count of them that collections leave alone: what of garbage there is at an instant
-    /// goes up and down with them.
-    pub(crate) fn has_failed(&self, extents: u32, writes: u64, garbage: impl Fn() -> f64) -> bool {
+    /// extent's worth of dead objects more, by a count of those that died. Without `writes` the store is full: a delete by itself
+    /// would have all extents collected again, and they are as full as before until merges have found what it hides.
+    pub(crate) fn has_failed(&self, extents: u32, writes: Option<u64>, died: f64) -> bool {
         if let Some(then) = self.gave_up.get() {
-            if writes != then.writes || garbage() >= then.garbage + 1.0 {
-                self.gave_up.set(None);
-                self.collected.set(0);
+            let has_written = writes.is_some_and(|writes| writes != then.writes);
+            if has_written || died >= then.died + 1.0 {
+                self.begin_anew();
             }
         } else if self.collected.get() > extents {
-            self.gave_up.set(Some(InVain { writes, garbage: garbage() }));
+            let writes = writes.unwrap_or(self.writes.get());
+            self.gave_up.set(Some(InVain { writes, died }));
         }
         self.gave_up.get().is_some()
+    }
+
+    /// All extents are worth a try again.
+    pub(crate) fn begin_anew(&self) {
+        self.gave_up.set(None);
+        self.collected.set(0);
     }
 }
 
@@ -69,7 +79,7 @@ mod tests {
     #[test]
     fn it_is_tried_again_after_a_write_and_when_there_is_more_to_collect() {
         let sweep = Sweep::default();
-        let has_failed = |writes, garbage: f64| sweep.has_failed(2, writes, || garbage);
+        let has_failed = |writes, died: f64| sweep.has_failed(2, Some(writes), died);
         let in_vain = || (0..3).for_each(|_| sweep.note_collected(true, false, 7));
         (0..9).for_each(|_| sweep.note_collected(false, false, 7));
         assert!(!has_failed(7, 0.4), "only the index was collected");
@@ -84,5 +94,7 @@ mod tests {
         assert!(!has_failed(8, 2.3), "clients had room");
         (0..3).for_each(|_| sweep.note_collected(true, true, 8));
         assert!(has_failed(8, 2.3), "clients had room and could not use it");
+        assert!(sweep.has_failed(2, None, 3.2), "deletes do not count while it is full");
+        assert!(!sweep.has_failed(2, None, 3.3), "merges have found garbage");
     }
 }
