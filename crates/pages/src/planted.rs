@@ -40,11 +40,15 @@ pub enum Fault {
     AcknowledgeEarly,
     /// A collected extent is released before what was moved out of it is durable.
     ReleaseBeforeMoved,
+    /// A page of log or manifest that cannot be read is held for old, and not needed, whatever lies behind it.
+    UnreadableIsOld,
+    /// One that is old is held for needed.
+    UnreadableIsNeeded,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -63,6 +67,8 @@ impl Fault {
         Self::DeleteNotLogged,
         Self::AcknowledgeEarly,
         Self::ReleaseBeforeMoved,
+        Self::UnreadableIsOld,
+        Self::UnreadableIsNeeded,
     ];
 }
 

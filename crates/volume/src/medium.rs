@@ -5,6 +5,7 @@ use std::future::Future;
 use pages::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
+use crate::planted::Fault;
 use crate::run;
 use crate::volume::Volume;
 
@@ -98,13 +99,15 @@ impl<M: Medium> Medium for Volume<M> {
             let extents = self.inner.extents.borrow();
             extents.get(extent).is_live && !extents.get(extent).seems_unsynced
         };
-        may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
+        let heeds = !self.inner.planted.has(Fault::UnreadAsUnwritten);
+        heeds && may_be_synced && self.inner.taker(0).medium.unreadable_is_lost(extent)
     }
 
     fn opened_for(&self, extent: ExtentId) -> Option<OpenedFor> {
         let extents = self.inner.extents.borrow();
         let it = extents.get(extent);
-        let is_certain = it.is_live && !it.may_be_older;
+        let is_known = !self.inner.planted.has(Fault::ForgetOpenings);
+        let is_certain = is_known && it.is_live && !it.may_be_older;
         is_certain.then(|| OpenedFor {
             stream: it.stream,
             run: run::count(it.run),

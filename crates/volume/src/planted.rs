@@ -18,6 +18,10 @@ pub enum Fault {
     NoteTooMany,
     /// A header that cannot be read is none.
     UnreadAsBlank,
+    /// A page of log or manifest that cannot be read is one that was never written.
+    UnreadAsUnwritten,
+    /// For what an extent was opened, and when, is not known.
+    ForgetOpenings,
     /// A sync is acknowledged before it is noted who has not got it.
     AcknowledgeBeforeNote,
     /// An extent that is being released counts, and one that was never synced.
@@ -53,7 +57,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -61,6 +65,8 @@ impl Fault {
         Self::ForgetAbsence,
         Self::NoteTooMany,
         Self::UnreadAsBlank,
+        Self::UnreadAsUnwritten,
+        Self::ForgetOpenings,
         Self::AcknowledgeBeforeNote,
         Self::BelieveReleased,
         Self::BelieveReplaced,
@@ -86,6 +92,8 @@ impl Fault {
             self,
             Self::NoteTooMany
                 | Self::UnreadAsBlank
+                | Self::UnreadAsUnwritten
+                | Self::ForgetOpenings
                 | Self::AcknowledgeBeforeNote
                 | Self::BelieveReleased
                 | Self::BelieveReplaced

@@ -57,6 +57,9 @@ fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
         | InPages::CommitBeforeSegments => &[Kind::Unopened],
         // The index of a table is read when the store is opened, its other pages later.
         InPages::CommitBeforeTables => &[Kind::Unopened, Kind::Corrupt],
+        InPages::UnreadableIsOld | InPages::UnreadableIsNeeded => {
+            unreachable!("they are left to crate `engine`")
+        }
     }
 }
 

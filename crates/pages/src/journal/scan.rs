@@ -15,7 +15,7 @@ use crate::journal::groups::{self, FoundGroup, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::journal::unreadable::Unreadable;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
-use crate::planted::Fault;
+use crate::planted::{Fault, Planted};
 use crate::store::{MOST_FIRST_RUN, PageStore};
 
 /// An extent as it was found.
@@ -76,7 +76,7 @@ pub struct Scan {
     unreadable: Vec<Unreadable>,
     /// Pages of the last groups of log and manifest.
     last_groups: [Vec<(PageNo, PageImage)>; 2],
-    takes_torn: bool,
+    planted: Planted,
 }
 
 /// Writes that were not in the index.
@@ -169,7 +169,7 @@ impl<M: Medium> PageStore<M> {
             log_opened_in,
             unreadable: unreadable_log,
             last_groups,
-            takes_torn,
+            planted: self.planted,
         }))
     }
 
@@ -502,10 +502,13 @@ impl Scan {
         let with_from = log.iter().filter(|(_, page)| page.id.number == from);
         let begun = with_from.map(|(id, _)| self.log_opened_in.get(id).copied()).min().flatten();
         let is_old = |page: &Unreadable| page.is_before_group(from) || page.is_before_run(begun);
-        Unreadable::check_all(&self.unreadable, is_old)?;
+        let counts_as_old =
+            |page: &Unreadable| Unreadable::counts_as_old(is_old(page), self.planted);
+        Unreadable::check_all(&self.unreadable, counts_as_old)?;
         let places: Vec<(ExtentId, u64)> = log.iter().map(|(id, p)| (*id, p.id.number)).collect();
         let pages = log.into_iter().map(|(_, page)| page);
-        let Groups { whole, has_gap } = groups::find(pages, from, self.takes_torn);
+        let Groups { whole, has_gap } =
+            groups::find(pages, from, self.planted.has(Fault::TakeTornGroup));
         if has_gap {
             return Err(OpenError::DamagedJournal("a page of the log is missing"));
         }

@@ -32,13 +32,14 @@ impl<M: Medium> PageStore<M> {
         let is_old = |page: &Unreadable| {
             in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
         };
+        let counts_as_old = |is_old| Unreadable::counts_as_old(is_old, self.planted);
         // Reading the extent is for the few that nothing else is known of.
-        for lost in unreadable.iter().filter(|page| !is_old(page)) {
+        for lost in unreadable.iter().filter(|page| !counts_as_old(is_old(page))) {
             let is_older = match (first, in_force) {
                 (Some(first), Some(epoch)) => self.is_of_older_epoch(lost.page, first, epoch).await,
                 _ => false,
             };
-            Unreadable::check_all(&[*lost], |_| is_older)?;
+            Unreadable::check_all(&[*lost], |_| counts_as_old(is_older))?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::error::OpenError;
 use crate::format::page::PageFault;
 use crate::journal::groups::{GroupId, GroupPage};
 use crate::medium::{MediumError, PageNo};
+use crate::planted::{Fault, Planted};
 
 /// A page that cannot be read, of an extent of log or manifest; if it is the first one, nor can what is behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +60,11 @@ impl Unreadable {
             Some(lost) => Err(OpenError::Damaged(lost.page, PageFault::Unreadable)),
             None => Ok(()),
         }
+    }
+
+    /// Whether a page counts as old that is so by the rules.
+    pub(crate) fn counts_as_old(is_old: bool, planted: Planted) -> bool {
+        is_old && !planted.has(Fault::UnreadableIsNeeded) || planted.has(Fault::UnreadableIsOld)
     }
 
     /// Whether its extent was opened before this run of the medium, in which what is needed begins. A run writes log and manifest only to

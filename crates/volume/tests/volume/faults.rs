@@ -11,8 +11,9 @@ use std::rc::Rc;
 use engine::Engine;
 use fuzz::from_environment;
 use pages::error::OpenError;
-use pages::{Shape, Value, WriteOptions};
+use pages::{ExtentId, Shape, Stream, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
+use volume::header::{self, Header};
 use volume::{Fault, Layout, Options, Planted, Setup, Volume};
 
 use crate::memory::{Command, Disk, Fails, MemoryMedium};
@@ -354,6 +355,83 @@ fn model_agrees_over_failing_members() {
         }
     }
     assert_eq!(failed, 0, "histories failed");
+}
+
+/// Extents of which members have headers, and what the first of those says.
+fn extents_with_headers(world: &World) -> Vec<(ExtentId, Header)> {
+    let contents = world.content();
+    let header_of = |id: ExtentId| {
+        let place = SHAPE.page(id, 0).0;
+        contents.iter().find_map(|content| header::decode(content.get(&place)?))
+    };
+    (0..SHAPE.extents).map(ExtentId).filter_map(|id| Some((id, header_of(id)?))).collect()
+}
+
+/// Whether the store opens, with all that was acknowledged, if an extent had never been there.
+fn is_unneeded(world: &World, id: ExtentId) -> bool {
+    let fork = world.fork();
+    for disk in &fork.disks {
+        let first = SHAPE.page(id, 0).0;
+        disk.borrow_mut().wipe(first..first + SHAPE.pages_per_extent);
+    }
+    fork.open(5).is_ok()
+}
+
+/// The first pages of extents that were released, and that nobody needs, cannot be read, nor what they would be rebuilt from. How many extents that were of
+/// each stream.
+///
+/// # Errors
+/// It stays shut by one of data, or of a manifest that a run wrote before the last one.
+fn first_pages_lost(fault: Option<Fault>) -> Result<BTreeMap<Stream, u64>, String> {
+    let mut extents = BTreeMap::new();
+    for seed in 0..12 {
+        let world = World::new(seed, fault);
+        world.disks.iter().for_each(|disk| disk.borrow_mut().keeps_released = true);
+        world.run_new(seed, Nanos::from_millis(200 + 31 * seed));
+        // So short that not all of what the first run has released is opened again.
+        let opened = world.open_and_run(seed, Nanos::from_millis(4 + 6 * seed), |_| ());
+        opened.map_err(|error| error.to_string())??;
+        world.stop(&mut Rng::derive(seed, "stop"));
+        let found = extents_with_headers(&world);
+        let last_run = found.iter().map(|(_, header)| header.run).max().unwrap_or(0);
+        // Of other journals nothing says that they are not needed.
+        let is_told = |header: &Header| match header.stream {
+            Stream::Log => false,
+            Stream::Manifest => header.run < last_run,
+            Stream::Objects | Stream::Index | Stream::Tables => true,
+        };
+        for (id, Header { stream, .. }) in found.into_iter().filter(|(_, it)| is_told(it)) {
+            if !is_unneeded(&world, id) {
+                continue;
+            }
+            *extents.entry(stream).or_default() += 1;
+            let fork = world.fork();
+            let behind_header = SHAPE.page(id, SHAPE.append_unit).0;
+            for disk in &fork.disks[..2] {
+                disk.borrow_mut().unreadable.extend(behind_header..behind_header + 2);
+            }
+            let opened = fork.open(5);
+            opened.map_err(|error| format!("seed {seed}, {id:?} of {stream:?}: {error}"))?;
+        }
+    }
+    Ok(extents)
+}
+
+#[test]
+fn first_pages_of_released_extents_keep_no_store_shut() {
+    let extents = first_pages_lost(None).unwrap_or_else(|error| panic!("{error}"));
+    println!("nobody needs these: {extents:?}");
+    assert!(extents.contains_key(&Stream::Manifest), "all are needed: {extents:?}");
+}
+
+#[test]
+fn planted_faults_of_pages_that_cannot_be_read_are_caught() {
+    let unread = every_opening(Some(Fault::UnreadAsUnwritten), 1).expect_err("it is caught");
+    println!("UnreadAsUnwritten: {unread}");
+    assert!(unread.contains("opened all the same, key"), "less is there: {unread}");
+    let shut = first_pages_lost(Some(Fault::ForgetOpenings)).expect_err("it is caught");
+    println!("ForgetOpenings: {shut}");
+    assert!(shut.contains("cannot be read"), "it is shut: {shut}");
 }
 
 #[test]

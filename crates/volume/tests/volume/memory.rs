@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
+use std::ops::Range;
 use std::rc::Rc;
 
 use block::nvme::{PerSetLog, WindowSelect};
@@ -43,6 +44,8 @@ pub(crate) struct Disk {
     pub is_anywhere: bool,
     pub is_gone: bool,
     pub is_read_only: bool,
+    /// It forgets discards: what is released stays as it is, as in a file.
+    pub keeps_released: bool,
     /// It answers nothing any more: neither well nor with an error.
     pub is_silent: bool,
     /// It is gone when it was given that many more commands.
@@ -76,6 +79,7 @@ impl Disk {
             is_anywhere,
             is_gone: false,
             is_read_only: false,
+            keeps_released: false,
             is_silent: false,
             gone_after: None,
             unreadable: BTreeSet::new(),
@@ -232,6 +236,12 @@ impl Disk {
     pub(crate) fn put(&mut self, place: u32, bytes: Vec<u8>) {
         self.pending.retain(|(other, _)| *other != place);
         self.durable.insert(place, bytes);
+    }
+
+    /// Nothing lies in these places any more.
+    pub(crate) fn wipe(&mut self, places: Range<u32>) {
+        self.pending.retain(|(place, _)| !places.contains(place));
+        self.durable.retain(|place, _| !places.contains(place));
     }
 
     /// Changes a bit of what lies in a place; false if nothing does.
@@ -454,9 +464,11 @@ impl Medium for MemoryMedium {
             disk.durable.retain(|place, _| !places.contains(place));
             disk.unreadable.retain(|place| !places.contains(place));
         }
-        drop(disk);
         // A discard may be forgotten.
-        let cells = if is_flash { Vec::new() } else { places.map(|place| (place, None)).collect() };
+        let kept = disk.keeps_released.then(|| vec![(places.start, disk.at(places.start))]);
+        drop(disk);
+        let discarded = || places.map(|place| (place, None)).collect();
+        let cells = if is_flash { Vec::new() } else { kept.unwrap_or_else(discarded) };
         self.write(cells)
     }
 

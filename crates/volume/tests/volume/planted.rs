@@ -28,6 +28,8 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         Fault::SyncWithoutSlots => &["wrong bytes", "cannot be read", "was synced"],
         Fault::NoteTooMany
         | Fault::UnreadAsBlank
+        | Fault::UnreadAsUnwritten
+        | Fault::ForgetOpenings
         | Fault::AcknowledgeBeforeNote
         | Fault::BelieveReleased
         | Fault::BelieveReplaced
