@@ -60,6 +60,7 @@ pub enum RoomOf {
 
 /// How a device is made or opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
 pub struct FileOptions {
     /// Past the page cache.
     pub direct: DirectIo,
@@ -76,6 +77,20 @@ pub struct FileOptions {
     pub bears_missing: bool,
     /// A file on a file system that takes no writes is opened as a set that takes none.
     pub bears_read_only: bool,
+    /// A file that cannot be opened, for whatever reason but that others have it, is a set that is lost, and one that is shorter than the longest is as long: what
+    /// is behind its end cannot be read. For whoever saves what is left, and writes nothing.
+    pub bears_damage: bool,
+}
+
+impl FileOptions {
+    /// Whether a file that cannot be opened so is a set that is lost.
+    fn bears(&self, error: &FileError) -> bool {
+        match error {
+            FileError::Missing(_) => self.bears_missing,
+            FileError::InUse(_) => false,
+            _ => self.bears_damage,
+        }
+    }
 }
 
 /// Why a device cannot be made or opened.
@@ -276,13 +291,14 @@ pub(crate) async fn open(
         }
         let set = match opened {
             Ok(opened) => (Some(opened.file), opened.blocks, opened.is_direct, opened.alignment),
-            Err(FileError::Missing(_)) if options.bears_missing => (None, u64::MAX, false, 1),
+            Err(error) if options.bears(&error) => (None, u64::MAX, false, 1),
             Err(error) => return Err(error),
         };
         let (file, blocks, is_direct, alignment) = set;
         sets.push(Set {
             id,
             blocks,
+            there: blocks,
             path: path.clone(),
             file,
             is_direct,
@@ -303,6 +319,12 @@ pub(crate) async fn open(
     }
     for set in sets.iter_mut().filter(|set| set.file.is_none()) {
         set.blocks = smallest;
+    }
+    if options.bears_damage {
+        let longest = sets.iter().map(|set| set.blocks).max().unwrap_or(smallest);
+        for set in &mut sets {
+            set.blocks = longest;
+        }
     }
     for set in sets.iter_mut().filter(|set| set.file.is_some() && !is_drive(&set.path)) {
         let bytes = set.blocks * u64::from(BLOCK_BYTES);

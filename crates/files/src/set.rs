@@ -34,6 +34,8 @@ const LONG_READ_BLOCKS: u32 = 8;
 pub(crate) struct Set {
     pub(crate) id: SetId,
     pub(crate) blocks: u64,
+    /// Of them those that its file has.
+    pub(crate) there: u64,
     pub(crate) path: PathBuf,
     /// Nothing if it is not there.
     pub(crate) file: Option<Arc<File>>,
@@ -128,14 +130,17 @@ impl Set {
         first: u64,
         blocks: u32,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
-        let read = self.check(first, blocks.into()).map(|(file, range)| {
+        let read = self.check(first, blocks.into()).and_then(|(file, range)| {
+            if !self.is_there(range) {
+                return Err(self.failed(&Failure::Ended(0), Doing::Reading, range));
+            }
             if self.is_hole(range) {
-                return None;
+                return Ok(None);
             }
             // What is short may be kept in memory, where a page of it would be lost for each.
             let least = if blocks < LONG_READ_BLOCKS { 1 } else { MEMORY_PAGE_BYTES };
             let buffer = PageImage::zeroed(range.bytes as usize, self.alignment.max(least));
-            Some((self.handle.read_at(file, range.offset, buffer), range))
+            Ok(Some((self.handle.read_at(file, range.offset, buffer), range)))
         });
         let set = Rc::clone(self);
         async move {
@@ -151,8 +156,13 @@ impl Set {
     /// The read of blocks that are there, for whoever does it without the set.
     pub(crate) fn file_read(&self, first: u64, blocks: u32) -> Option<FileRead> {
         let (file, range) = self.check(first, blocks.into()).ok()?;
-        (!self.is_hole(range))
+        (self.is_there(range) && !self.is_hole(range))
             .then(|| FileRead::new(file, range.offset, range.bytes as usize, &self.read_buffers))
+    }
+
+    /// Whether the file is so long. What it lacks has been said then, where that matters.
+    fn is_there(&self, range: Range) -> bool {
+        range.all().end <= self.there * u64::from(BLOCK_BYTES)
     }
 
     fn is_hole(&self, range: Range) -> bool {

@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::options::Options;
+use pages::{LogSync, Value};
+
+use crate::error::Error;
+use crate::options::{Io, Options};
+use crate::root::Root;
 use crate::store::Store;
 
 /// Waits in the store for what never happens, with the engine in hand; tells when it has begun, and when that has ended.
@@ -62,5 +66,64 @@ fn a_panic_within_is_told_to_all_who_wait_and_the_store_opens_again() {
             (0..count).map(|n| scratch.join(format!("{count}-{n}"))).collect();
         try_over(&directories);
     }
+    std::fs::remove_dir_all(&scratch).expect("it is ours");
+}
+
+/// Threads of this process that stores have begun.
+fn threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("the system says");
+    let comm = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+    let names = tasks.filter_map(|task| comm(task.ok()?).ok());
+    let begun = ["levelhead", "file I/O", "compute", "waits"];
+    names.filter(|name| begun.contains(&name.trim())).collect()
+}
+
+/// Something panics when all is open, and tasks are at work; or it ends with an error then.
+fn try_opening(directories: &[PathBuf], io: Io, panics_within: bool) {
+    let options = Options { capacity_bytes: 64 << 20, io, ..Options::default() };
+    let open = || Store::open_over(directories, &options);
+    let store = open().expect("it can be made");
+    store.put(b"apple", b"red").expect("there is room");
+    store.close().expect("nothing fails");
+    for _ in 0..3 {
+        let paths = directories.to_vec();
+        let half_way = || {
+            Store::with_root(paths.len(), &options, |handle, options| async move {
+                let root = Root::open(handle, paths, options).await?;
+                root.engine
+                    .write(b"pear", Some(Value::from_bytes(b"green")), LogSync::None)
+                    .await
+                    .expect("there is room");
+                assert!(!panics_within, "as the test wants");
+                Err(Error::Missing("as the test wants".to_owned()))
+            })
+        };
+        match catch_unwind(AssertUnwindSafe(half_way)) {
+            Ok(opened) => assert!(matches!(opened, Err(Error::Missing(_))) && !panics_within),
+            Err(_) => assert!(panics_within),
+        }
+        let again = open().unwrap_or_else(|error| panic!("{io:?}, {panics_within}: {error}"));
+        assert_eq!(again.get(b"apple").expect("it is whole").as_deref(), Some(&b"red"[..]));
+        again.close().expect("nothing fails");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "other threads take their time to end")]
+fn an_opening_that_ends_half_way_leaves_nothing_behind() {
+    let scratch = std::env::temp_dir().join(format!("levelhead-half-way-{}", std::process::id()));
+    for (count, io) in [(1, Io::Probe), (3, Io::Probe), (1, Io::Threads), (3, Io::Threads)] {
+        for panics_within in [false, true] {
+            let name = |n| scratch.join(format!("{count}-{io:?}-{panics_within}-{n}"));
+            let directories: Vec<PathBuf> = (0..count).map(name).collect();
+            try_opening(&directories, io, panics_within);
+        }
+    }
+    // Another test has some as well, until it ends.
+    let are_gone = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        threads().is_empty()
+    });
+    assert!(are_gone, "threads are left: {:?}", threads());
     std::fs::remove_dir_all(&scratch).expect("it is ours");
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use engine::IndexPart;
 
-use crate::directory;
+use crate::directory::{self, growth};
 use crate::error::Error;
-use crate::options::{Durability, Options, Windows};
+use crate::options::{Durability, Options, USUAL_CAPACITY, Windows};
 use crate::range::{LONGEST, successor};
 use crate::reading::{Beginning, Instant, Limits};
 use crate::salvage::{Salvaged, rescue, salvage};
@@ -96,10 +96,12 @@ impl Store {
     /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
     ///
     /// Its size is that of the pairs, not of what the store has written. It is made with `options`, whose `capacity_bytes` have to
-    /// hold them.
+    /// hold them; 0: what this store can hold, and 16 GiB at least. What they say of opening a store that is there (`read_only`, `replace_lost`) does not count. A store that was opened
+    /// to be read only is copied as well. Nothing is written into the store's own directories.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already. A copy that was not
+    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already, or something in the way
+    /// of one, and if it is within one of the store's own directories, also one that is lost. A copy that was not
     /// finished, because of an error or because the process was ended, is no store: it does not open, and the next store made there takes its place.
     pub fn checkpoint(
         &self,
@@ -107,8 +109,10 @@ impl Store {
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Report, Error> {
-        directory::check_holds_none(directory.as_ref())?;
-        let copy = Copy::begin(directory.as_ref(), options)?;
+        let place = self.place();
+        let own: Vec<PathBuf> = place.files.iter().map(|file| directory::of_file(file)).collect();
+        directory::check_takes_copy(directory.as_ref(), &own)?;
+        let copy = Copy::begin(directory.as_ref(), options, self.capacity_of_data())?;
         let report = self.walk(&mut progress, &mut |key, value| copy.put(key, value))?;
         if let Some(finding) = report.findings.first() {
             return Err(finding.error.clone());
@@ -117,30 +121,32 @@ impl Store {
         Ok(report)
     }
 
+    /// Bytes of pages that its files may have, beside parity.
+    fn capacity_of_data(&self) -> u64 {
+        let of_file = self.call(|root| {
+            let bytes = root.capacity_bytes();
+            async move { bytes }
+        });
+        growth::of_data(self.place().files.len(), of_file)
+    }
+
     /// Hands every pair that can be read to `visit`.
     fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
-        let instant = self.begin_range(Instant::Present, &Limits::default())?;
-        let mut walk =
-            Walk { store: self, instant, report: Report::default(), last: None, open: 0 };
+        let instant = Begun::new(self, Instant::Present, &Limits::default())?;
+        let report = Report::default();
+        let mut walk = Walk { store: self, instant: instant.number, report, last: None, open: 0 };
         let mut ahead = vec![Ahead::Keys { from: Box::default(), to: None }];
-        let walked = loop {
-            let next = match ahead.pop() {
-                None => break Ok(()),
-                Some(Ahead::Keys { from, to }) => {
-                    walk.walk_keys(from, to, &mut ahead, progress, visit)
+        while let Some(next) = ahead.pop() {
+            match next {
+                Ahead::Keys { from, to } => {
+                    walk.walk_keys(from, to, &mut ahead, progress, visit)?;
                 }
-                Some(Ahead::Gap(error, part)) => {
+                Ahead::Gap(error, part) => {
                     walk.find(error);
                     walk.report.unreadable.push(part);
-                    Ok(())
                 }
-            };
-            if next.is_err() {
-                break next;
             }
-        };
-        self.end_ranges(&[instant]);
-        walked?;
+        }
         progress(walk.report.pairs);
         Ok(walk.report)
     }
@@ -153,10 +159,21 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    pub(crate) fn begin(directory: &Path, options: &Options) -> Result<Self, Error> {
-        // Windows are kept on several directories; a copy has one.
-        let (windows, simulated_drive) = (Windows::Off, None);
-        let options = Options { windows, simulated_drive, ..options.clone() };
+    /// Makes it, of `least` bytes at least unless it is said how large it is to be.
+    pub(crate) fn begin(directory: &Path, options: &Options, least: u64) -> Result<Self, Error> {
+        let options = Options {
+            create_if_missing: true,
+            read_only: false,
+            replace_lost: false,
+            capacity_bytes: match options.capacity_bytes {
+                0 => least.max(USUAL_CAPACITY).min(growth::most_capacity(1)),
+                given => given,
+            },
+            // Windows are kept on several directories; a copy has one.
+            windows: Windows::Off,
+            simulated_drive: None,
+            ..options.clone()
+        };
         let store = Store::unfinished(directory, &options)?;
         Ok(Self { store, directory: directory.to_owned() })
     }
@@ -171,6 +188,24 @@ impl Copy {
         directory::finish(&[self.directory])?;
         self.store.close()?;
         Ok(())
+    }
+}
+
+/// A range that was begun. It ends with this, also where what is done with a pair, or hears of it, panics: it would keep what it reads from being written over.
+struct Begun<'a> {
+    store: &'a Store,
+    number: u64,
+}
+
+impl<'a> Begun<'a> {
+    fn new(store: &'a Store, instant: Instant, limits: &Limits) -> Result<Self, Error> {
+        Ok(Self { store, number: store.begin_range(instant, limits)? })
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.store.end_ranges(&[self.number]);
     }
 }
 
@@ -205,10 +240,10 @@ impl Walk<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<(), Error> {
         let limits = Limits { from: from.clone(), to: to.clone(), ..Limits::default() };
-        let number = self.store.begin_range(Instant::OfRange(self.instant), &limits)?;
-        let ended = self.walk_range(number, &from, progress, visit);
-        self.store.end_ranges(&[number]);
-        let Some((error, part)) = ended? else { return Ok(()) };
+        let begun = Begun::new(self.store, Instant::OfRange(self.instant), &limits)?;
+        let ended = self.walk_range(begun.number, &from, progress, visit)?;
+        drop(begun);
+        let Some((error, part)) = ended else { return Ok(()) };
         // What is between here and the damaged part other levels may have.
         let here = self.last.as_deref().map_or_else(Box::default, successor).max(from);
         let is_before_end = |key: &[u8]| to.as_deref().is_none_or(|to| key < to);
@@ -293,18 +328,35 @@ impl Walk<'_> {
     }
 }
 
+/// What a store that is damaged is opened with, by what a new one is made with: what was settled when it was made it says itself, and nothing of it is written.
+fn only_read(options: &Options) -> Options {
+    let usual = Options::default();
+    Options {
+        create_if_missing: false,
+        read_only: true,
+        replace_lost: false,
+        preallocate: false,
+        capacity_bytes: 0,
+        memtable_bytes: usual.memtable_bytes,
+        inline_up_to: usual.inline_up_to,
+        page_bytes: usual.page_bytes,
+        ..options.clone()
+    }
+}
+
 /// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot.
 ///
-/// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Where a part of the index cannot be read,
+/// A store that opens is opened to be read only, and copied pair by pair as its index leads to them. Where a part of the index cannot be read,
 /// the pairs that it may have led to are taken from all pages that hold values ([`Report::rescued`]). Of one that does not open, because its manifest,
-/// its log or a `LEVELHEAD` is damaged, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
-/// says so, and what nobody can know then. Nothing is written to it. What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
+/// its log or a `LEVELHEAD` is damaged, or a directory fails, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
+/// says so, and what nobody can know then. What of several directories cannot be opened is done without, and pages are read also where the store would not rely on them, as each says of itself what it is. Nothing is written to the damaged store in either case, whatever `options` say, which are those
+/// of the new one (as of [`Store::checkpoint`]). What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
 /// store until the report was read.
 ///
 /// Memory for a store that does not open: its keys, some 120 bytes for each of them, and its manifest. Its files are read three times.
 ///
 /// # Errors
-/// [`Error::Damaged`] or [`Error::Missing`] if there is nothing of a store in `directories`; [`Error::InUse`]; what [`Store::checkpoint`] says of the new one.
+/// [`Error::Damaged`] or [`Error::Missing`] if there is nothing of a store in `directories`; [`Error::InUse`]; [`Error::Invalid`] if `into` is within one of them; what [`Store::checkpoint`] says of the new one.
 pub fn repair(
     directories: &[impl AsRef<Path>],
     into: impl AsRef<Path>,
@@ -312,12 +364,10 @@ pub fn repair(
     mut progress: impl FnMut(u64),
 ) -> Result<Report, Error> {
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-    // `capacity_bytes` is that of the new one.
-    let old = Options { create_if_missing: false, capacity_bytes: 0, ..options.clone() };
-    directory::check_holds_none(into.as_ref())?;
-    match Store::open_to_read(&paths, &old) {
+    directory::check_takes_copy(into.as_ref(), &paths)?;
+    match Store::open_over(&paths, &only_read(options)) {
         Ok(store) => {
-            let copy = Copy::begin(into.as_ref(), options)?;
+            let copy = Copy::begin(into.as_ref(), options, store.capacity_of_data())?;
             let mut report = store.walk(&mut progress, &mut |key, value| copy.put(key, value))?;
             drop(store);
             if !report.unreadable.is_empty() {
@@ -326,9 +376,13 @@ pub fn repair(
             copy.finish()?;
             Ok(report)
         }
-        // To save what is there it takes no writes.
+        // To save what is there it takes no writes, nor all of its directories.
         Err(
-            why @ (Error::Damaged { .. } | Error::Missing(_) | Error::ReadOnly(_) | Error::Full(_)),
+            why @ (Error::Damaged { .. }
+            | Error::Missing(_)
+            | Error::ReadOnly(_)
+            | Error::Full(_)
+            | Error::System { .. }),
         ) => salvage(&paths, into.as_ref(), options, why, &mut progress),
         Err(other) => Err(other),
     }

@@ -24,9 +24,9 @@ use crate::error::Error;
 use crate::options::PAGE_BYTES;
 use crate::store::Store;
 pub(crate) use identity::Identity;
-use names::in_words;
 pub(crate) use names::{check_names, known_as, note_names};
-pub(crate) use replacing::{complete, with_a_way_out};
+use names::{in_words, whole_path};
+pub(crate) use replacing::{complete, hold, may_complete, with_a_way_out};
 
 /// Versions of the directory's form that this program reads: the second one is that of stores whose files may grow. What is in pages has one of its own.
 const FORMATS: RangeInclusive<u32> = 1..=2;
@@ -195,6 +195,23 @@ pub(crate) fn check_holds_none(directory: &Path) -> Result<(), Error> {
         return Err(holds_one(directory));
     }
     Ok(())
+}
+
+/// A copy of the store in the directories `own` may be made in a directory: it is none of them, nor within one, and there is nothing in its way.
+///
+/// # Errors
+/// [`Error::Invalid`]: it is, or there is.
+pub(crate) fn check_takes_copy(directory: &Path, own: &[PathBuf]) -> Result<(), Error> {
+    let whole = whole_path(directory);
+    if let Some(own) = own.iter().find(|own| whole.starts_with(whole_path(own))) {
+        return Err(Error::Invalid(format!(
+            "{} is within {}, which is the store's own: name a directory elsewhere",
+            directory.display(),
+            own.display()
+        )));
+    }
+    check_holds_none(directory)?;
+    check_is_free(directory, &data_file(directory))
 }
 
 pub(crate) fn holds_one(directory: &Path) -> Error {
@@ -414,12 +431,7 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
         let written = drive::write(directory, &format!("{body}{}", checksum_of(&body)));
         return written.map_err(|error| Error::of_path(&path, "written", &error));
     }
-    // Left by somebody who was ended while it wrote; whatever it is, nothing is written through it.
-    let removed = match fs::remove_file(&part) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    };
-    removed.map_err(|error| Error::of_path(&part, "removed", &error))?;
+    clear(&part).map_err(|error| Error::of_path(&part, "removed", &error))?;
     let written = fs::File::create_new(&part).and_then(|mut file| {
         file.write_all(body.as_bytes())?;
         file.write_all(checksum_of(&body).as_bytes())?;
@@ -428,6 +440,14 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
         fs::File::open(directory)?.sync_all()
     });
     written.map_err(|error| Error::of_path(&path, "written", &error))
+}
+
+/// Removes what was left by somebody who was ended while it wrote; whatever it is, nothing is written through it.
+fn clear(part: &Path) -> io::Result<()> {
+    match fs::remove_file(part) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// The last line, which holds for all before it.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use files::{FileError, Trouble};
 use pages::{EngineError, Expired, MediumError, OpenError, PageNo, WantOf};
 
+use volume::VolumeError;
+
 use crate::drive;
 
 /// Why something could not be done.
@@ -83,6 +85,23 @@ impl Error {
         }
     }
 
+    /// Files that a store's pages cannot be on together.
+    pub(crate) fn of_volume(error: &VolumeError, place: &Place) -> Self {
+        match error {
+            VolumeError::Foreign { member } => Self::Damaged {
+                path: place.files[*member].clone(),
+                offset: None,
+                what: "it has pages of another store, or of this one in another form".to_owned(),
+            },
+            VolumeError::Swapped { member, says } => Self::Invalid(format!(
+                "{} is number {} of the store's directories: give them in the order in which it was made",
+                place.files[*member].display(),
+                says + 1
+            )),
+            other => Self::system(other, ErrorKind::Other),
+        }
+    }
+
     /// A file with the pages of a store that is there.
     pub(crate) fn lost(path: PathBuf, what: &str) -> Self {
         let what = format!("{what}, and LEVELHEAD beside it says that it has a store's pages");
@@ -143,7 +162,11 @@ impl Error {
 
     /// Something cannot be done with the file or directory at `path`.
     pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> Self {
-        Self::system(format_args!("{} cannot be {doing}: {error}", path.display()), error.kind())
+        let what = format!("{} cannot be {doing}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full(what),
+            kind => Self::System { what, kind },
+        }
     }
 }
 

@@ -98,7 +98,8 @@ pub struct Options {
     /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
     pub degraded: bool,
     /// Whether the one of several directories that is lost is made anew, empty, and filled from the others: a disk was replaced. Whatever is there stays:
-    /// a directory whose drive is not mounted looks lost, too.
+    /// a directory whose drive is not mounted looks lost, too. One that does not exist is made only by a name that the others know, or with `degraded` besides. Not to be
+    /// asked for with `read_only`.
     pub replace_lost: bool,
     /// How large each of its files may become, in bytes. 0, the default: as large as the store has been told before, 16 GiB if it is made. One that is opened with
     /// more than it has grows, to 16 times of what it was made with, or 512 GiB if that is more; beyond it is refused ([`Error::Invalid`]), and
@@ -128,7 +129,8 @@ pub struct Options {
     /// bring ranges more of what comes next where values stand beside their keys; but each Get reads more, and so does each write that is durable
     /// by itself, which takes a page of the log.
     pub page_bytes: u32,
-    /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
+    /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well. It may be another one each time that a
+    /// store is opened.
     pub memory_bytes: u64,
     /// Whether glibc's allocator is asked to give back what is free in the heaps of the process (`malloc_trim`), on a thread of its own, when some 16 MiB
     /// were freed and when the store has been opened; four times as long as that took it is left alone then. Whoever allocates from a heap that is being
@@ -138,7 +140,7 @@ pub struct Options {
     pub value_cache_bytes: u64,
     /// Memory for writes before they are flushed, in bytes: twice that at most. A store leaves room for some memtables in its files that it fills
     /// with nothing else, so that a small one with large memtables is full early. 0, the default: a 128th of what its files hold together, 32 MiB at
-    /// most, 1 MiB at least. A batch holds half of it.
+    /// most, 1 MiB at least. A batch holds half of it. More than the files have room for is refused ([`Error::Invalid`]).
     pub memtable_bytes: u64,
     /// When writes are acknowledged that do not say it.
     pub durability: Durability,
@@ -220,6 +222,11 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
         return invalid(format!(
             "a store is over one directory, or over 3 to 64 of which one may be lost, not over {directories}"
         ));
+    }
+    if options.read_only && options.replace_lost {
+        return invalid(
+            "replace_lost makes a directory anew, and read_only writes nothing: ask for one of them".to_owned(),
+        );
     }
     if options.windows != Windows::Off && directories < 3 {
         return invalid(

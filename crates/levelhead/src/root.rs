@@ -58,13 +58,11 @@ impl Root {
         directories: Vec<PathBuf>,
         options: Options,
     ) -> Result<Self, Error> {
-        let known = directories.clone();
-        let with_a_way_out = |error| directory::with_a_way_out(&known, error);
-        match directory::read_all(&directories).map_err(with_a_way_out)? {
+        let said = directory::read_all(&directories);
+        match said.map_err(|error| directory::with_a_way_out(&directories, error))? {
             Some(identity) => {
                 check_settled(&options, &identity)?;
-                let opened = Box::pin(Self::reopen(handle, directories, options, identity)).await;
-                opened.map_err(with_a_way_out)
+                Box::pin(Self::reopen(handle, directories, options, identity)).await
             }
             None if options.create_if_missing && !options.read_only => {
                 Self::create(handle, directories, options, Is::Whole).await
@@ -93,7 +91,8 @@ impl Root {
         };
         let capacity = capacity_of(&directories, wanted.min(most))?;
         directories.iter().try_for_each(|directory| directory::make(directory))?;
-        let mut making = begin_making(&handle, &directories).await?;
+        // Keeps others from making a store in the same places.
+        let mut making = patiently(&handle, || Making::begin(&directories)).await?;
         if let Some(identity) = directory::read_all(&directories)? {
             drop(making);
             if is == Is::Unfinished {
@@ -176,36 +175,9 @@ impl Root {
         options: Options,
         identity: Identity,
     ) -> Result<Self, Error> {
-        let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        directory::complete(&directories, &identity, &options)?;
-        let mut lost = directory::lost(&directories);
-        if !options.degraded {
-            directory::check_names(&directories)?;
-        }
-        directory::check_files(&directories)?;
-        let grown = growth::wanted(&directories, &options, &identity)?;
-        let read_only =
-            if options.read_only { Vec::new() } else { directory::read_only(&directories) };
-        // It goes on without one, which has what it was given before; two would have to be told apart from one that is away.
-        let bears_read_only =
-            directories.len() > 1 && lost.is_empty() && grown.is_none() && read_only.len() == 1;
-        let file_options = FileOptions {
-            read_only: options.read_only,
-            least_bytes: grown.unwrap_or(0),
-            bears_read_only,
-            ..file_options()
-        };
-        let device = open_files(&handle, &files, file_options).await?;
-        lost.extend(read_only);
-        // Who had the files until now may have made them larger.
-        let known = directory::read_all(&directories)?.unwrap_or(identity);
-        let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
-        let identity = Identity { capacity_bytes, ..known };
-        preallocate(&device, &options, &identity).await?;
-        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
-        let mut device = Device::new(&handle, device, profile.as_ref())?;
-        let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
-        check_size(&device, &identity, &place)?;
+        let found = Box::pin(find(&handle, &directories, &options, identity)).await;
+        let Found { mut device, identity, place, lost } =
+            found.map_err(|error| directory::with_a_way_out(&directories, error))?;
         if options.read_only {
             device = device.read_only();
         } else {
@@ -220,7 +192,9 @@ impl Root {
         } else {
             let volume =
                 Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
+            let volume = volume.map_err(|error| {
+                directory::with_a_way_out(&directories, Error::of_volume(&error, &place))
+            })?;
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
@@ -323,6 +297,59 @@ impl Root {
     }
 }
 
+/// The files of a store that is there, open.
+struct Found {
+    device: Device,
+    identity: Identity,
+    place: Place,
+    /// Directories that are lost, or take no writes.
+    lost: Vec<PathBuf>,
+}
+
+/// Opens the files of a store that is there, and makes anew what is missing as far as that is asked for.
+async fn find(
+    handle: &Handle,
+    directories: &[PathBuf],
+    options: &Options,
+    identity: Identity,
+) -> Result<Found, Error> {
+    if !options.degraded {
+        directory::check_names(directories)?;
+    }
+    directory::check_files(directories)?;
+    if directory::may_complete(directories, options) {
+        // Nothing is made for a store that somebody has.
+        let held = patiently(handle, || directory::hold(directories)).await?;
+        directory::complete(directories, &identity, options)?;
+        drop(held);
+    }
+    let mut lost = directory::lost(directories);
+    let grown = growth::wanted(directories, options, &identity)?;
+    let read_only = if options.read_only { Vec::new() } else { directory::read_only(directories) };
+    // It goes on without one, which has what it was given before; two would have to be told apart from one that is away.
+    let bears_read_only =
+        directories.len() > 1 && lost.is_empty() && grown.is_none() && read_only.len() == 1;
+    let file_options = FileOptions {
+        read_only: options.read_only,
+        least_bytes: grown.unwrap_or(0),
+        bears_read_only,
+        ..file_options()
+    };
+    let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+    let device = open_files(handle, &files, file_options).await?;
+    lost.extend(read_only);
+    // Who had the files until now may have made them larger.
+    let known = directory::read_all(directories)?.unwrap_or(identity);
+    let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
+    let identity = Identity { capacity_bytes, ..known };
+    preallocate(&device, options, &identity).await?;
+    let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
+    let device = Device::new(handle, device, profile.as_ref())?;
+    let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
+    check_size(&device, &identity, &place)?;
+    Ok(Found { device, identity, place, lost })
+}
+
 /// Of which directories a store lacks too much.
 fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
     let each = |members: Vec<usize>, what: &'static str| {
@@ -368,15 +395,15 @@ pub(crate) fn file_options() -> FileOptions {
 /// How long it is tried to get what another one has.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// Keeps others from making a store in the same places.
-async fn begin_making(handle: &Handle, directories: &[PathBuf]) -> Result<Making, Error> {
+/// Tries for a while to get what others have.
+async fn patiently<T>(handle: &Handle, begin: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let begun = handle.now();
     loop {
-        match Making::begin(directories) {
+        match begin() {
             Err(Error::InUse(_)) if handle.now() - begun < PATIENCE => {
                 handle.sleep(Nanos::from_millis(10)).await;
             }
-            making => return making,
+            got => return got,
         }
     }
 }

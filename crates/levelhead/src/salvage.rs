@@ -3,10 +3,10 @@
 mod read_only;
 
 use std::cell::RefCell;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use block::BlockDevice;
 use engine::{Engine, IndexState, Salvage};
@@ -18,7 +18,7 @@ use volume::Volume;
 use crate::any_engine::Plain;
 use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
-use crate::directory::{self, Identity};
+use crate::directory::{self, Identity, growth};
 use crate::error::{Error, Place};
 use crate::options::{Options, check};
 use crate::reading::Pair;
@@ -63,6 +63,7 @@ macro_rules! on_either {
 struct Found {
     damaged: Vec<(PageNo, PageFault)>,
     place: Place,
+    capacity_of_data: u64,
     index: IndexState,
     missing_log_groups: u64,
     is_empty: bool,
@@ -74,7 +75,14 @@ struct Found {
 
 /// What lives in the runtime: whoever takes pairs out has it meanwhile.
 type Taken = Rc<RefCell<Option<AnySalvage>>>;
-type Reader = Shared<Result<(Taken, Place), Error>>;
+type Reader = Shared<Result<Old, Error>>;
+
+/// A store of which pairs are taken out.
+struct Old {
+    taken: Taken,
+    place: Place,
+    capacity_of_data: u64,
+}
 
 /// Saves what is left of the store in `directories`, which does not open because of `why`.
 pub(crate) fn salvage(
@@ -98,7 +106,7 @@ pub(crate) fn salvage(
         }
     }
     let Some((reader, found)) = best.filter(|(_, found)| !found.is_empty) else { return Err(why) };
-    let copy = Copy::begin(into, options)?;
+    let copy = Copy::begin(into, options, found.capacity_of_data)?;
     let mut report = Report::default();
     take_out(&reader, &copy, &|_| true, &mut report, progress)?;
     copy.finish()?;
@@ -144,18 +152,19 @@ fn look(
     });
     let shared = shared.map_err(|error| Error::no_runtime(&error))?;
     let found = shared.call(|root| {
-        let found = root.as_ref().map(|(taken, place)| found(taken, place)).map_err(Clone::clone);
+        let found = root.as_ref().map(found).map_err(Clone::clone);
         async move { found }
     })?;
     Ok((Arc::new(shared), found))
 }
 
-fn found(taken: &Taken, place: &Place) -> Found {
-    let salvage = taken.borrow();
+fn found(old: &Old) -> Found {
+    let salvage = old.taken.borrow();
     let salvage = salvage.as_ref().expect("nobody takes anything out yet");
     on_either!(salvage, salvage => Found {
         damaged: salvage.damaged().to_vec(),
-        place: place.clone(),
+        place: old.place.clone(),
+        capacity_of_data: old.capacity_of_data,
         index: salvage.index,
         missing_log_groups: salvage.missing_log_groups,
         is_empty: salvage.is_empty(),
@@ -171,9 +180,10 @@ async fn begin(
     directories: Vec<PathBuf>,
     options: Options,
     identity: Identity,
-) -> Result<(Taken, Place), Error> {
+) -> Result<Old, Error> {
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-    let file_options = FileOptions { read_only: true, ..file_options() };
+    let bears_damage = files.len() > 1;
+    let file_options = FileOptions { read_only: true, bears_damage, ..file_options() };
     let device = Device::new(&handle, open_files(&handle, &files, file_options).await?, None)?;
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
@@ -189,14 +199,16 @@ async fn begin(
         let setup = setup(&handle, media.remove(0), &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Plain)
     } else {
-        let volume =
-            Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-        let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
+        let mut members = volume_setup(&handle, media, &options, &identity);
+        members.options.last_resort = true;
+        let volume = Box::pin(Volume::recover(members)).await;
+        let volume = volume.map_err(|error| Error::of_volume(&error, &place))?;
         let setup = setup(&handle, volume, &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
     };
     let salvage = salvage.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
-    Ok((Rc::new(RefCell::new(Some(salvage))), place))
+    let capacity_of_data = growth::of_data(directories.len(), identity.capacity_bytes);
+    Ok(Old { taken: Rc::new(RefCell::new(Some(salvage))), place, capacity_of_data })
 }
 
 /// Writes those pairs of a reader to a new store that are wanted.
@@ -207,11 +219,23 @@ fn take_out(
     report: &mut Report,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
-    let driver = drive(reader)?;
-    let taken = pour(reader, copy, is_wanted, report, progress);
-    reader.stop();
-    let _ = driver.join();
-    taken
+    let driven = Driven { reader, driver: Some(drive(reader)?) };
+    pour(driven.reader, copy, is_wanted, report, progress)
+}
+
+/// A reader that a thread drives. The thread ends with this, also where who hears of pairs panics: it would have the files for ever.
+struct Driven<'a> {
+    reader: &'a Reader,
+    driver: Option<JoinHandle<()>>,
+}
+
+impl Drop for Driven<'_> {
+    fn drop(&mut self) {
+        self.reader.stop();
+        if let Some(driver) = self.driver.take() {
+            let _ = driver.join();
+        }
+    }
 }
 
 fn pour(
@@ -235,7 +259,7 @@ fn pour(
 /// The next pairs, in no order.
 fn next(reader: &Reader) -> Option<Vec<Pair>> {
     reader.call(|root| {
-        let taken = root.as_ref().map(|(taken, _)| Rc::clone(taken)).ok();
+        let taken = root.as_ref().map(|old| Rc::clone(&old.taken)).ok();
         async move {
             let taken = taken?;
             let mut salvage = taken.take()?;

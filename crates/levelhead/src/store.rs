@@ -85,8 +85,10 @@ impl Store {
         directories: &[impl AsRef<Path>],
         options: &Options,
     ) -> Result<Self, Error> {
-        let open =
-            |read_only| Self::open_over(directories, &Options { read_only, ..options.clone() });
+        let open = |read_only: bool| {
+            let replace_lost = options.replace_lost && !read_only;
+            Self::open_over(directories, &Options { read_only, replace_lost, ..options.clone() })
+        };
         match open(options.read_only || !Self::lost_in(directories).is_empty()) {
             Err(Error::Full(_) | Error::ReadOnly(_)) => open(true),
             opened => opened,
@@ -101,7 +103,7 @@ impl Store {
         })
     }
 
-    fn with_root<F: Future<Output = Result<Root, Error>> + 'static>(
+    pub(crate) fn with_root<F: Future<Output = Result<Root, Error>> + 'static>(
         directories: usize,
         options: &Options,
         root: impl FnOnce(Handle, Options) -> F + Send,
@@ -262,9 +264,10 @@ impl Store {
 
     fn write_all(&self, batch: &Batch, sync: LogSync) -> Result<(), Error> {
         self.check_takes_writes()?;
+        // What is the caller's is copied before the store is locked: others would wait for it.
+        let (batch, options) = (batch.to_writes(), batch.options(sync));
         let written = self.call(|root| {
-            let (engine, options) = (root.engine.clone(), batch.options(sync));
-            let batch = batch.to_writes();
+            let engine = root.engine.clone();
             async move { engine.write_batch(batch, options).await }
         });
         written.map_err(|error| self.error(&error))
@@ -280,9 +283,10 @@ impl Store {
 
     fn write_one(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
         self.check_takes_writes()?;
+        // What is the caller's is copied before the store is locked: others would wait for it.
+        let (key, value) = (Box::<[u8]>::from(key), value.map(Value::from_bytes));
         let written = self.call(|root| {
-            let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
-            let value = value.map(Value::from_bytes);
+            let engine = root.engine.clone();
             async move { engine.write(&key, value, sync).await }
         });
         written.map_err(|error| self.error(&error))

@@ -46,10 +46,12 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
         return Ok(found.into_iter().map(read).collect());
     }
     let files = directories.iter().map(|directory| directory::data_file(directory));
-    let mut found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
-    let first = found.next().transpose()?;
-    found.try_for_each(|other| other.map(drop))?;
-    Ok(first.into_iter().flatten().map(read).collect())
+    let found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
+    let found: Vec<_> = found.collect::<Result<_, _>>()?;
+    // One that was cut is shorter than it was.
+    let capacity = |shapes: &Vec<Identity>| shapes.iter().map(|it| it.capacity_bytes).max();
+    let longest = found.into_iter().max_by_key(capacity);
+    Ok(longest.into_iter().flatten().map(read).collect())
 }
 
 /// A store on one file.

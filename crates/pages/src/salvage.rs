@@ -95,6 +95,7 @@ impl<M: Medium> PageStore<M> {
         let (mut log, mut manifest) = (Vec::new(), Vec::new());
         for id in (0..self.shape.extents).map(ExtentId) {
             let (mut damaged, mut is_read) = (Vec::new(), self.medium.unreadable_is_lost(id));
+            let is_known = self.medium.knows(id);
             for from in (0..self.shape.pages_per_extent).step_by(BATCH as usize) {
                 for (page, seen) in self.see_batch(id, from).await {
                     is_read |= !matches!(seen, Seen::Damaged(_));
@@ -105,8 +106,8 @@ impl<M: Medium> PageStore<M> {
                     }
                 }
             }
-            // What was never opened cannot be read either, where several members have it.
-            survey.damaged.extend(damaged.into_iter().filter(|_| is_read));
+            // What was never opened cannot be read either, where several members have it, and what was given up may be there in part.
+            survey.damaged.extend(damaged.into_iter().filter(|_| is_read && is_known));
             progress(u64::from(self.shape.page(id, 0).0) + u64::from(self.shape.pages_per_extent));
         }
         (survey.log, survey.torn) = whole_groups(&log);

@@ -24,6 +24,9 @@ pub struct Options {
     /// After how long a client's read of a page that has not come is rebuilt from the others as well, where there is
     /// redundancy; whichever comes first is taken. Never, if nothing is said.
     pub hedge_after: Option<Nanos>,
+    /// Whether all is read that members have, also of extents and members that nobody relies on: for whoever saves what is left, and goes by what each
+    /// page says of itself. A member that holds something else counts as gone.
+    pub last_resort: bool,
 }
 
 impl Options {
@@ -41,6 +44,7 @@ impl Options {
             refill_retries: 5,
             xor_ns_per_kib: 60.0,
             hedge_after: None,
+            last_resort: false,
         }
     }
 

@@ -91,10 +91,15 @@ impl<M: Medium> Inner<M> {
 
     /// Members that have a page, the one that is asked first in front.
     pub(crate) fn sources(&self, spot: Spot) -> impl Iterator<Item = usize> {
+        let serves = move |member: &usize| self.serves(*member, spot.extent, spot.row);
+        self.homes(spot).filter(serves)
+    }
+
+    /// Members on which a page lies, whether they have it or not.
+    fn homes(&self, spot: Spot) -> impl Iterator<Item = usize> + use<M> {
         let (home, members) = (self.stripes.home(spot), self.stripes.members());
         let copies = if self.stripes.layout() == Layout::Mirrored { members } else { 1 };
-        let sources = (0..copies).map(move |step| (home + step) % members);
-        sources.filter(move |member| self.serves(*member, spot.extent, spot.row))
+        (0..copies).map(move |step| (home + step) % members)
     }
 
     /// The member that is asked for a page, if there is one that has it.
@@ -105,7 +110,8 @@ impl<M: Medium> Inner<M> {
     /// Where pages of a chunk are read from.
     fn plan(&self, spot: Spot, pages: u32, turn: Turn) -> Plan {
         if !self.is_open(spot.extent) {
-            return Plan::Closed;
+            let home = self.stripes.home(spot);
+            return if self.options.last_resort { Plan::Member(home) } else { Plan::Closed };
         }
         let windows = self.windows.borrow();
         match (windows.as_deref(), self.source(spot)) {
@@ -269,7 +275,8 @@ impl<M: Medium> Inner<M> {
             others.iter().all(|other| self.serves_rebuilds(*other, spot.extent, spot.row));
         let place = self.place(spot);
         let read = |other| self.taker(other).submit(|medium| medium.read(place, class));
-        all_serve.then(|| others.into_iter().map(read).collect())
+        let may_be = all_serve || self.options.last_resort;
+        may_be.then(|| others.into_iter().map(read).collect())
     }
 
     /// The exclusive or of what was read.
@@ -337,7 +344,10 @@ impl<M: Medium> Inner<M> {
     ) -> impl Future<Output = Vec<PageImage>> + use<M> {
         let spot = self.stripes.spot(page);
         let mut reads = Vec::new();
-        if self.is_open(spot.extent) {
+        if self.options.last_resort {
+            reads.extend(self.homes(spot).map(|member| self.read_on(member, spot, class)));
+            reads.push(self.rebuild(spot, class));
+        } else if self.is_open(spot.extent) {
             let doubted = self.doubted(spot);
             let may_be_rebuilt = self.windows().is_some() || self.options.hedge_after.is_some();
             let stored = self.sources(spot).filter(|member| may_be_rebuilt || *member != doubted);

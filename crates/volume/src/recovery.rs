@@ -79,14 +79,20 @@ impl<M: Medium> Inner<M> {
         tellings: &RefCell<Tellings>,
     ) -> Result<Vec<Found>, VolumeError> {
         let takers = self.takers();
-        let found = join_all(takers.iter().map(|taker| self.look(taker, id, tellings))).await;
-        for (taker, found) in takers.iter().zip(&found) {
+        let mut found = join_all(takers.iter().map(|taker| self.look(taker, id, tellings))).await;
+        for (taker, found) in takers.iter().zip(&mut found) {
             match found {
                 Found::Gone => self.fail(taker, MediumError::Gone),
-                Found::There { header: Some(header), .. } => {
-                    self.know(taker.index, header)?;
-                    self.hear_of(header.run.max(header.revision));
-                }
+                Found::There { header: Some(header), .. } => match self.know(taker.index, header) {
+                    Err(VolumeError::Foreign { .. }) if self.options.last_resort => {
+                        self.fail(taker, MediumError::Gone);
+                        *found = Found::Gone;
+                    }
+                    known => {
+                        known?;
+                        self.hear_of(header.run.max(header.revision));
+                    }
+                },
                 Found::Unread => self.unread.set(self.unread.get() | bit(taker.index)),
                 Found::There { header: None, .. } => {}
             }

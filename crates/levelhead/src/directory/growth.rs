@@ -26,6 +26,11 @@ pub(crate) fn most_capacity(members: usize) -> u64 {
     MOST_PAGES / of_data * u64::from(BLOCK_BYTES)
 }
 
+/// Bytes of data on so many files of `bytes` each: what one of several has is parity.
+pub(crate) fn of_data(members: usize, bytes: u64) -> u64 {
+    bytes.saturating_mul(members.saturating_sub(1).max(1) as u64)
+}
+
 /// Bytes that a file may grow to which is made with `capacity_bytes`: few different ones, as [`crate::surmise`] has to guess it. Pointers to values are cut for
 /// so many; up to 512 GiB they have five bytes.
 pub(super) fn grows_to(members: usize, capacity_bytes: u64, extent_bytes: u64) -> u64 {

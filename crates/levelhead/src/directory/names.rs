@@ -43,7 +43,7 @@ pub(crate) fn check_names(directories: &[PathBuf]) -> Result<(), Error> {
 }
 
 /// The path from the root on, without links as far as it is there.
-fn whole_path(path: &Path) -> PathBuf {
+pub(super) fn whole_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
     let Some((part, real)) = there else { return path };

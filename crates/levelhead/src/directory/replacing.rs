@@ -1,15 +1,36 @@
 //! One of several directories that lacks one of its files, or both.
 
-use std::fs;
+use std::fs::{self, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use volume::header;
 
 use super::names::in_words;
-use super::{Identity, data_file, lost, make, open_to_read, read, sync_directory, write};
+use super::{Identity, clear, data_file, lost, make, open_to_read, read, sync_directory, write};
 use crate::error::Error;
 use crate::options::Options;
+
+/// Whether [`complete`] may have something to do.
+pub(crate) fn may_complete(directories: &[PathBuf], options: &Options) -> bool {
+    !options.read_only && !lost(directories).is_empty()
+}
+
+/// Keeps others from the files of a store that are there, until this is dropped.
+///
+/// # Errors
+/// [`Error::InUse`]: somebody has one of them.
+pub(crate) fn hold(directories: &[PathBuf]) -> Result<Vec<fs::File>, Error> {
+    let files = directories.iter().map(|directory| data_file(directory));
+    let held = files.filter_map(|path| Some((open_to_read(&path).ok()?, path)));
+    let held = held.map(|(file, path)| match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::InUse(path)),
+        // Whoever opens the file says what is wrong with it.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    });
+    held.collect()
+}
 
 /// Makes anew what is missing, as far as that is asked for.
 ///
@@ -20,9 +41,6 @@ pub(crate) fn complete(
     identity: &Identity,
     options: &Options,
 ) -> Result<(), Error> {
-    if options.read_only {
-        return Ok(());
-    }
     say_again(directories, identity)?;
     if options.replace_lost { replace_lost(directories, identity) } else { Ok(()) }
 }
@@ -80,19 +98,13 @@ fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Erro
     for (member, directory) in (0..).zip(directories).filter(|(_, it)| lost.contains(it)) {
         let data = data_file(directory);
         make(directory)?;
+        check_has_none(&data)?;
         if read(directory)?.is_none() {
-            if data.symlink_metadata().is_ok() {
-                let data = data.display();
-                return Err(Error::Invalid(format!(
-                    "{data} is there, and would be overwritten: move it away"
-                )));
-            }
             write(directory, &Identity { member, ..identity.clone() })?;
         }
-        // Left half made by somebody who was ended meanwhile.
         let part = directory.join(".data.part");
-        let made = fs::File::create(&part).and_then(|file| {
-            file.set_len(0)?;
+        let made = clear(&part).and_then(|()| {
+            let file = fs::File::create_new(&part)?;
             file.set_len(identity.capacity_bytes)?;
             file.sync_all()?;
             fs::rename(&part, &data)?;
@@ -103,10 +115,25 @@ fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Erro
     Ok(())
 }
 
+/// There is nothing by the name of a file, not even a link that leads to a disk which is not mounted.
+///
+/// # Errors
+/// [`Error::Invalid`]: there is; or nobody can tell.
+fn check_has_none(path: &Path) -> Result<(), Error> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Error::Invalid(format!(
+            "{} is there, and would be overwritten: move it away",
+            path.display()
+        ))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::of_path(path, "looked at", &error)),
+    }
+}
+
 /// What damages a file of one of several directories does not matter to the others.
 pub(crate) fn with_a_way_out(directories: &[PathBuf], error: Error) -> Error {
     match error {
-        Error::Damaged { path, offset: None, what } if directories.len() > 1 => {
+        Error::Damaged { path, offset, what } if directories.len() > 1 => {
             let whose = directories.iter().find(|directory| path.starts_with(directory));
             let what = match whose {
                 Some(directory) => format!(
@@ -115,7 +142,7 @@ pub(crate) fn with_a_way_out(directories: &[PathBuf], error: Error) -> Error {
                 ),
                 None => what,
             };
-            Error::Damaged { path, offset: None, what }
+            Error::Damaged { path, offset, what }
         }
         other => other,
     }

@@ -1,13 +1,18 @@
 //! Directories that were replaced, by nothing, by an older copy or in part: they are filled, and stand in for another one then.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use faultfs::{Fails, Faults, Kind};
 use levelhead::{DirectoryState, Error, Options, Store};
 
 use crate::everything::pause;
-use crate::scratch::{Scratch, small};
+use crate::scratch::{Scratch, by_threads, faulty, small};
+
+/// The system's number of a disk that is full.
+const ENOSPC: i32 = 28;
 
 fn key(n: u32) -> Vec<u8> {
     format!("key {n:05}").into_bytes()
@@ -151,4 +156,160 @@ fn one_directory_that_is_damaged_is_named_with_what_to_do() {
         fs::write(&path, before).expect("it is ours");
     }
     check(&open(&directories, &small()), 1);
+}
+
+fn refused(directories: &[PathBuf], options: &Options) -> Error {
+    Store::open_over(directories, options).map(drop).expect_err("it is refused")
+}
+
+/// A store whose second directory is lost.
+fn without_one(scratch: &Scratch) -> Vec<PathBuf> {
+    let directories = scratch.directories(3);
+    live(&directories, 1);
+    fs::remove_dir_all(&directories[1]).expect("it is ours");
+    directories
+}
+
+fn replaces() -> Options {
+    Options { replace_lost: true, ..small() }
+}
+
+#[test]
+fn nothing_is_made_for_a_store_that_somebody_has() {
+    let scratch = Scratch::new();
+    let directories = without_one(&scratch);
+    let store = open(&directories, &small());
+    assert!(matches!(refused(&directories, &replaces()), Error::InUse(_)));
+    assert!(!directories[1].exists(), "it was made");
+    drop(store);
+    // Nor is anything written to one that has lost its LEVELHEAD.
+    fill(&directories, &replaces());
+    fs::remove_file(directories[0].join("LEVELHEAD")).expect("it is ours");
+    let store = open(&directories, &Options { read_only: true, ..small() });
+    assert!(matches!(refused(&directories, &small()), Error::InUse(_)));
+    assert!(!directories[0].join("LEVELHEAD").exists(), "it was written");
+    drop(store);
+    fill(&directories, &small());
+    check_without_each(&directories, 1);
+}
+
+#[test]
+fn a_name_that_nobody_knows_is_not_made_anew() {
+    let scratch = Scratch::new();
+    let mut directories = scratch.directories(3);
+    live(&directories, 1);
+    let mistyped = scratch.path().join("d9");
+    let meant = std::mem::replace(&mut directories[1], mistyped.clone());
+    match refused(&directories, &replaces()) {
+        Error::Missing(words) => assert!(words.contains("is the name right?"), "{words}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(!mistyped.exists(), "it was made");
+    // It is, where that is said too; so is one that is there, and empty, as a new disk is.
+    fill(&directories, &Options { degraded: true, ..replaces() });
+    directories[1] = scratch.path().join("new disk");
+    fs::create_dir(&directories[1]).expect("it is ours");
+    fill(&directories, &replaces());
+    check_without_each(&directories, 1);
+    directories[1] = meant;
+    fill(&directories, &small());
+    check_without_each(&directories, 1);
+}
+
+#[test]
+fn what_is_in_the_place_of_a_lost_file_stays() {
+    let scratch = Scratch::new();
+    let directories = without_one(&scratch);
+    let (identity, data) = (directories[1].join("LEVELHEAD"), directories[1].join("data"));
+    // Another's, and others' in the place of what is half made.
+    let (others, elsewhere) =
+        (scratch.path().join("another's"), scratch.path().join("not mounted"));
+    fs::write(&others, "text").expect("it is ours");
+    fs::create_dir_all(directories[1].join("lost+found")).expect("it is ours");
+    for part in [".data.part", ".LEVELHEAD.part"] {
+        symlink(&others, directories[1].join(part)).expect("it is ours");
+    }
+    fill(&directories, &replaces());
+    assert_eq!(fs::read_to_string(&others).expect("it is there"), "text");
+    assert!(directories[1].join("lost+found").is_dir());
+    // A link to a disk that is not mounted, with its LEVELHEAD and without.
+    for is_named in [true, false] {
+        fs::remove_file(&data).expect("it is ours");
+        symlink(&elsewhere, &data).expect("it is ours");
+        if !is_named {
+            fs::remove_file(&identity).expect("it is ours");
+        }
+        match refused(&directories, &replaces()) {
+            Error::Invalid(words) => assert!(words.contains("move it away"), "{words}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(data.is_symlink() && identity.exists() == is_named, "it was made anew");
+    }
+    check(&open(&directories, &Options { read_only: true, ..small() }), 1);
+}
+
+#[test]
+fn replacing_and_only_reading_are_not_asked_for_at_once() {
+    let scratch = Scratch::new();
+    let directories = without_one(&scratch);
+    let both = Options { read_only: true, ..replaces() };
+    assert!(matches!(refused(&directories, &both), Error::Invalid(_)));
+    // Who reads, and would have it replaced otherwise, reads.
+    let store = Store::open_to_read(&directories, &replaces());
+    check(&store.unwrap_or_else(|error| panic!("{error}")), 1);
+    assert!(!directories[1].exists(), "it was made");
+}
+
+#[test]
+fn a_directory_that_was_half_made_is_made() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    live(&directories, 1);
+    let identity = fs::read(directories[1].join("LEVELHEAD")).expect("it is there");
+    let all = ["LEVELHEAD", ".LEVELHEAD.part", ".data.part"];
+    for (value, made) in
+        (2..).zip([&all[..0], &all[..1], &all[1..2], &all[2..], &all[..], &all[1..]])
+    {
+        fs::remove_dir_all(&directories[1]).expect("it is ours");
+        fs::create_dir(&directories[1]).expect("it is ours");
+        for name in made {
+            let half = if *name == "LEVELHEAD" { &identity[..] } else { b"# A Level" };
+            fs::write(directories[1].join(name), half).expect("it is ours");
+        }
+        // Whoever does not ask for it goes on without.
+        live(&directories, value);
+        assert!(!directories[1].join("data").exists(), "{made:?}");
+        fill(&directories, &replaces());
+        check_without_each(&directories, value);
+    }
+}
+
+#[test]
+fn a_directory_is_made_anew_once_its_disk_has_room() {
+    let Some(fs) = faulty(1) else { return };
+    let scratch = Scratch::new();
+    let mut directories = scratch.directories(3);
+    directories[1] = fs.path().join("d");
+    let (usual, replaces) = (by_threads(), Options { replace_lost: true, ..by_threads() });
+    let store = open(&directories, &usual);
+    (0..500).for_each(|n| store.put(&key(n), &[1; 300]).expect("there is room"));
+    store.close().expect("it can be made durable");
+    fs::remove_dir_all(&directories[1]).expect("it is ours");
+    for kind in [Kind::Write, Kind::Sync, Kind::Name] {
+        for after in 0..4 {
+            let fails = vec![Fails { kind, after, times: u64::MAX, errno: ENOSPC }];
+            fs.set_faults(Faults { fails, ..Faults::default() });
+            let opened = Store::open_over(&directories, &replaces);
+            if let Err(error) = &opened {
+                let words = error.to_string();
+                let is_named = words.contains(&fs.path().display().to_string());
+                assert!(matches!(error, Error::Full(_)) && is_named, "{error:?}");
+            }
+            drop(opened);
+            fs.set_faults(Faults::default());
+            check(&open(&directories, &Options { read_only: true, ..by_threads() }), 1);
+        }
+    }
+    fill(&directories, &replaces);
+    check_without_each(&directories, 1);
 }
