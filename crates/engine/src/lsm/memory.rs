@@ -99,6 +99,15 @@ pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &
     keys + segments * SEGMENT_BYTES + (objects as f64 * bits / 8.0) as u64
 }
 
+/// The plan that a store had, or the one by the memory that it has now: if the former takes more than `budget`, or the latter keeps more in memory, by a quarter
+/// at least. By less plans differ as indexes grow and shrink.
+fn replaced_by_memory(had: LevelPlan, by_now: LevelPlan, budget: u64) -> LevelPlan {
+    let of_both = (had.memory.total(), by_now.memory.total());
+    let is_too_large = of_both.0 > budget && of_both.1 < of_both.0;
+    let has_room = by_now.memory.pinned > had.memory.pinned + had.memory.pinned / 4;
+    if is_too_large || has_room && of_both.1 <= budget { by_now } else { had }
+}
+
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
         MemoryUse {
@@ -144,23 +153,29 @@ impl<M: Medium> Inner<M> {
         stats.replans += 1;
         // Lists have outgrown their plan: from now on they grow by groups, where the design has any.
         self.writes_groups.set(self.groups.is_some());
+        let plan = self.plan_of_what_is_there(memory.level_lists, version);
+        *self.plan.borrow_mut() = plan;
+        self.reserve_step();
+        self.set_index_aside(version);
+    }
+
+    /// The plan of a version whose lists take so many bytes, and an eighth more.
+    fn plan_of_what_is_there(&self, level_lists: u64, version: &Version) -> LevelPlan {
+        let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
         let totals = || version.levels().iter().map(|level| level.totals());
         let listed: u64 = totals().map(|of| u64::from(of.segments)).sum();
         let segments: u64 = totals().map(|of| u64::from(of.pages())).sum();
         let entries: u64 = totals().map(|of| of.entries).sum();
         let input = self.sizing_input();
-        // An eighth more than there is now, with the lengths there are now.
+        // With the lengths there are now.
         let input = SizingInput {
             group_segments: u64::from(last.pages() / last.segments.max(1)).max(1),
             stored_segments: Some(segments + segments.div_ceil(8)),
-            key_bytes: memory.level_lists.div_ceil(listed).saturating_sub(PAGE_ADDRESS_BYTES),
+            key_bytes: level_lists.div_ceil(listed.max(1)).saturating_sub(PAGE_ADDRESS_BYTES),
             entries_per_segment: (entries / segments.max(1)).max(1),
             ..input
         };
-        *self.plan.borrow_mut() =
-            sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels);
-        self.reserve_step();
-        self.set_index_aside(version);
+        sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels)
     }
 
     /// Whether level lists take more than was planned. Groups keep lists short, whatever is in them: there the last level
@@ -181,6 +196,21 @@ impl<M: Medium> Inner<M> {
         }
         *self.plan.borrow_mut() = plan;
         had_outgrown
+    }
+
+    /// The plan of a store that is opened again with a `version`, and had `plan`: with other memory than it had then another one may be in place.
+    pub(crate) fn plan_by_memory(&self, plan: LevelPlan, version: &Version) -> LevelPlan {
+        if self.options.is_leveled() || self.options.pinned_levels.is_some() {
+            return plan;
+        }
+        let memory = self.index_memory_of(version);
+        let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
+        let by_now = if self.has_outgrown_its_plan(memory.level_lists, last) {
+            self.plan_of_what_is_there(memory.level_lists, version)
+        } else {
+            self.plan.borrow().clone()
+        };
+        replaced_by_memory(plan, by_now, self.index_budget)
     }
 
     /// What is set aside for an index that has outgrown its plan follows its size, up and down.

@@ -20,6 +20,7 @@ use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 use crate::planted::Fault;
+use crate::sizing::LevelPlan;
 use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 
@@ -28,7 +29,7 @@ struct Replayed {
     version: Version,
     tables: Option<Tree<Rc<TableMeta>>>,
     extents: Extents,
-    has_outgrown_its_plan: bool,
+    plan: LevelPlan,
 }
 
 impl<M: Medium> Engine<M> {
@@ -54,6 +55,7 @@ impl<M: Medium> Engine<M> {
 
     async fn open_on(setup: Setup<M>, journal: Option<M>) -> Result<Self, OpenError> {
         let mut engine = Self::build_on(setup, journal)?;
+        engine.inner.front.check_memtables()?;
         let scan = engine.inner.store.scan().await?;
         let Some(scan) = scan else {
             engine.inner.store.release_torn().await?;
@@ -74,7 +76,9 @@ impl<M: Medium> Inner<M> {
     async fn restore(self: &Rc<Self>, mut scan: Scan) -> Result<(), OpenError> {
         let store = &self.store;
         store.id.set(scan.id);
-        let Replayed { version, tables, extents, has_outgrown_its_plan } = self.replay(&scan)?;
+        let Replayed { version, tables, extents, plan } = self.replay(&scan)?;
+        let plan = self.plan_by_memory(plan, &version);
+        let has_outgrown_its_plan = self.restore_plan(plan);
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
         let log = scan.take_log_from(from)?;
@@ -112,9 +116,8 @@ impl<M: Medium> Inner<M> {
         let restored = restored.ok_or(OpenError::BadDump)?;
         self.front.sequence.set(restored.sequence);
         self.flushed.set(restored.flushed);
-        let has_outgrown_its_plan = self.restore_plan(restored.plan);
         *self.cursors.borrow_mut() = restored.cursors;
-        let (mut version, mut extents) = (restored.version, restored.extents);
+        let (plan, mut version, mut extents) = (restored.plan, restored.version, restored.extents);
         extents.begin_run(scan.noted_run);
         let mut tables = restored.tables;
         for bytes in edits {
@@ -144,7 +147,7 @@ impl<M: Medium> Inner<M> {
             return Err(OpenError::DamagedJournal("it counts other index pages than levels have"));
         }
         let extents = extents.settled();
-        Ok(Replayed { version, tables, extents, has_outgrown_its_plan })
+        Ok(Replayed { version, tables, extents, plan })
     }
 
     /// Reads what is pinned.

@@ -20,6 +20,7 @@ mod kills;
 mod members;
 mod memory;
 mod model;
+mod other_memory;
 mod power;
 mod ranges;
 mod remains;

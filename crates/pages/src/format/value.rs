@@ -30,10 +30,10 @@ impl Value {
         Self::Bytes(Bytes::copy_from_slice(bytes))
     }
 
-    /// Full length in bytes, whichever form it is stored in.
+    /// Full length in bytes, whichever form it is stored in; of a longer one the most that can be said, which no store takes.
     pub fn len(&self) -> u32 {
         match self {
-            Self::Bytes(bytes) => bytes.len() as u32,
+            Self::Bytes(bytes) => u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             Self::Synthetic { len, .. } => *len,
         }
     }
@@ -82,5 +82,18 @@ impl fmt::Debug for Value {
             }
             Self::Synthetic { seed, len } => write!(f, "synthetic({seed:#x}, {len} bytes)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_longer_than_can_be_said_does_not_look_short() {
+        // Zeros that nobody touches take no memory.
+        let long = Value::Bytes(Bytes::from(vec![0; (1 << 32) + 5]));
+        assert_eq!(long.len(), u32::MAX);
+        assert!(!Value::Bytes(Bytes::from(vec![0; 1 << 32])).is_empty());
     }
 }

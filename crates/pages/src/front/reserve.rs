@@ -90,6 +90,26 @@ impl<M: Medium> Front<M> {
         Ok(())
     }
 
+    /// Checks that a store that is there has extents for the memtables that it is opened with: what background work needs for them, and their log.
+    ///
+    /// # Errors
+    /// [`OpenError::TooFewExtents`].
+    pub fn check_memtables(&self) -> Result<(), OpenError> {
+        let journal = self.store.journal();
+        let (of_log, of_data) = (self.extents_of_log(), self.reserve_of_flushes() + 1);
+        let (shape, is_apart) = (&self.store.shape, self.store.has_journal_apart());
+        let beside = if is_apart { 0 } else { of_log };
+        for (needed, extents) in
+            [(of_data + beside, shape.extents), (of_log, journal.shape.extents)]
+        {
+            let available = extents as usize;
+            if needed > available {
+                return Err(OpenError::TooFewExtents { needed, available });
+            }
+        }
+        Ok(())
+    }
+
     fn reserve_of_flushes(&self) -> usize {
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
         of_flushes + 2 + self.extents_of_memtables + self.left_for_exchange
