@@ -1,5 +1,6 @@
 //! `levelhead serve`: a store that clients of Redis use.
 
+use std::env::VarError;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -214,12 +215,24 @@ fn options(arguments: &ServeArguments, max_clients: usize) -> anyhow::Result<ser
 
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
-    let Some(file) = file else { return Ok(std::env::var(PASSWORD).ok()) };
+    let Some(file) = file else { return password_in(std::env::var(PASSWORD)) };
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     match catalogue::without_mark(&text).lines().next() {
         Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
         _ => bail!("{} has no password in its first line", file.display()),
+    }
+}
+
+/// A variable that is set asks for a password: one that holds none, or what is no text, must not be taken for no wish.
+fn password_in(variable: Result<String, VarError>) -> anyhow::Result<Option<String>> {
+    match variable {
+        Ok(password) if password.is_empty() => {
+            bail!("{PASSWORD} is set and empty: give it a password, or unset it to have none")
+        }
+        Ok(password) => Ok(Some(password)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => bail!("{PASSWORD} is no text in UTF-8"),
     }
 }
 
@@ -230,4 +243,19 @@ fn cluster_map(given: &str) -> anyhow::Result<String> {
     }
     let text = fs::read_to_string(given).with_context(|| format!("cannot read {given}"))?;
     Ok(catalogue::without_mark(&text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_set_holds_a_password() {
+        assert_eq!(password_in(Err(VarError::NotPresent)).expect("none is wanted"), None);
+        let given = password_in(Ok("secret".to_owned())).expect("it is one");
+        assert_eq!(given.as_deref(), Some("secret"));
+        let empty = password_in(Ok(String::new())).expect_err("it would keep nobody out");
+        assert!(empty.to_string().contains("set and empty"), "{empty}");
+        assert!(password_in(Err(VarError::NotUnicode("x".into()))).is_err());
+    }
 }

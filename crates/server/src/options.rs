@@ -16,7 +16,7 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// The address of metrics and dashboard.
     pub metrics: Option<SocketAddr>,
-    /// What clients have to know (`requirepass`).
+    /// What clients have to know (`requirepass`). An empty one is refused: it would keep nobody out.
     pub password: Option<String>,
     /// Whether to refuse an address that others can reach while there is no password (`protected-mode`).
     pub protected: bool,
@@ -88,6 +88,11 @@ impl Options {
         if self.listen.is_none() && self.unix.is_none() && self.tls.is_none() {
             return Some("there is no address to listen on".to_owned());
         }
+        if self.password.as_deref() == Some("") {
+            return Some(
+                "the password is empty, which everybody knows: give one, or none at all".to_owned(),
+            );
+        }
         let addresses = [self.listen, self.tls.as_ref().map(|tls| tls.listen), self.metrics];
         let open = addresses.into_iter().flatten().find(|address| !address.ip().is_loopback());
         match open {
@@ -112,5 +117,15 @@ mod tests {
         assert_eq!(Options { protected: false, ..open.clone() }.complaint(), None);
         assert_eq!(Options { password: Some("a".to_owned()), ..open.clone() }.complaint(), None);
         assert!(Options { listen: None, ..open }.complaint().is_some());
+    }
+
+    /// A server that asks for a password which is nothing looks closed, and is open.
+    #[test]
+    fn an_empty_password_is_refused() {
+        for protected in [true, false] {
+            let password = Some(String::new());
+            let options = Options { password, protected, ..Options::default() };
+            assert!(options.complaint().is_some_and(|words| words.contains("password is empty")));
+        }
     }
 }
