@@ -1,8 +1,8 @@
 //! MULTI, EXEC and what belongs to them: commands that are carried out together or not at all.
 //!
 //! Commands wait in the session. EXEC locks all their keys, and runs them over a view of the store in which they see what those before
-//! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing; EXEC compares,
-//! with those keys locked too.
+//! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing, and when they expire; EXEC
+//! compares, with those keys locked too.
 
 use super::{
     Call, FREE_REPLY, Group, Outcome, Session, Spec, check_database, check_room, find, say,
@@ -91,9 +91,10 @@ pub(super) fn watch(call: &mut Call<'_>) -> Outcome {
         return Err(Fault::error("WATCH inside MULTI is not allowed"));
     }
     for key in &call.arguments[1..] {
-        let watched = call.access.database.locks.watch(key);
+        let watched = call.access.watch(key)?;
         // Keys that share a counter are watched together, since the first of them was.
-        call.session.watched.entry(watched.counter()).or_insert(watched);
+        let together = call.session.watched.entry(watched.counter()).or_insert(watched);
+        *together = together.with(watched);
     }
     call.ok()
 }
@@ -153,11 +154,11 @@ fn run_all(
     call.access.steps.take(commands.iter().map(Vec::len).sum())?;
     let locks = &call.access.database.locks;
     let _locks = locks.hold(keys, watched);
-    if !watched.iter().all(|watched| locks.is_unchanged(watched)) {
+    let access = call.access.database.transaction();
+    if !watched.iter().all(|watched| locks.is_unchanged(watched, access.now)) {
         call.reply.null_array();
         return Ok(());
     }
-    let access = call.access.database.transaction();
     access.steps.set(&call.access.steps);
     let was_astray = call.session.is_astray;
     call.reply.array(commands.len());

@@ -11,7 +11,7 @@ use levelhead::{Durability, Store};
 use super::batch::Batch;
 use super::frontier::Frontier;
 use super::keys::{self, CollectionId, Space};
-use super::locks::{Locks, Writing};
+use super::locks::{Locks, Watched, Writing};
 use super::names::Bounds;
 use super::overlay::{Direction, Gives, Overlay, Pairs};
 use super::records::{self, Expiry, Head, Kind};
@@ -284,6 +284,12 @@ impl Access<'_> {
     /// Locks a key of which several records are read.
     pub(crate) fn lock_to_read(&self, key: &[u8]) -> Option<RwLockReadGuard<'_, ()>> {
         self.overlay.is_none().then(|| self.database.locks.read(key))
+    }
+
+    /// Notes that a key is to be as it is now when a transaction is carried out.
+    pub(crate) fn watch(&self, key: &[u8]) -> Result<Watched, Fault> {
+        let expiry = || Ok(self.find(key)?.and_then(|entry| entry.expiry()));
+        self.database.locks.watch(key, expiry)
     }
 
     /// Locks keys that are to be changed.

@@ -5,10 +5,15 @@
 //!
 //! Besides, it is counted how often a key was locked for writing, so that a transaction can tell whether something it watches
 //! has changed. There are fewer counters than keys: it may be told so of a key that has not.
+//!
+//! A key that expires has changed when its time has come, swept or not. What the sweep takes away is counted apart: who has watched a key that
+//! had expired by then, or never does, is told of no change.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::records::Expiry;
 
 const LOCKS: u64 = 1024;
 const COUNTERS: u64 = 1 << 16;
@@ -17,6 +22,8 @@ pub(crate) struct Locks {
     all: Vec<RwLock<()>>,
     /// How often keys were locked for writing.
     counters: Vec<AtomicU32>,
+    /// How often one was swept, because its time had come.
+    swept: Vec<AtomicU32>,
     /// Clients cannot know which keys share a lock.
     hasher: RandomState,
 }
@@ -26,12 +33,21 @@ pub(crate) struct Locks {
 pub(crate) struct Watched {
     hash: u64,
     count: u32,
+    swept: u32,
+    /// When it expires, or the first of those that are watched by the same counter.
+    expiry: Expiry,
 }
 
 impl Watched {
     /// Which counter it is of.
     pub(crate) fn counter(&self) -> usize {
         counter(self.hash)
+    }
+
+    /// Both, of one counter, since this one was watched.
+    pub(crate) fn with(self, later: Self) -> Self {
+        let expiry = self.expiry.into_iter().chain(later.expiry).min();
+        Self { expiry, ..self }
     }
 }
 
@@ -54,6 +70,7 @@ impl Locks {
         Self {
             all: (0..LOCKS).map(|_| RwLock::new(())).collect(),
             counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
+            swept: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
             hasher: RandomState::new(),
         }
     }
@@ -101,16 +118,33 @@ impl Locks {
         self.counters[counter(hash)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often a key was locked for writing, now that nobody has it locked.
-    pub(crate) fn watch(&self, key: &[u8]) -> Watched {
-        let hash = self.hash(key);
-        let _reading = self.read(key);
-        Watched { hash, count: self.counters[counter(hash)].load(Ordering::Relaxed) }
+    /// Counts a key, which is locked and goes because its time has come.
+    pub(crate) fn sweep(&self, key: &[u8]) {
+        self.swept[counter(self.hash(key))].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a key, which is locked, was not locked for writing since.
-    pub(crate) fn is_unchanged(&self, watched: &Watched) -> bool {
-        self.counters[counter(watched.hash)].load(Ordering::Relaxed) == watched.count
+    /// How often a key was locked for writing, now that nobody has it locked, and when it expires, as `expiry` says then: of what has expired
+    /// or is not there, never.
+    pub(crate) fn watch<E>(
+        &self,
+        key: &[u8],
+        expiry: impl FnOnce() -> Result<Expiry, E>,
+    ) -> Result<Watched, E> {
+        let hash = self.hash(key);
+        let _reading = self.read(key);
+        let of = |counters: &[AtomicU32]| counters[counter(hash)].load(Ordering::Relaxed);
+        let (count, swept) = (of(&self.counters), of(&self.swept));
+        Ok(Watched { hash, count, swept, expiry: expiry()? })
+    }
+
+    /// Whether a key, which is locked, was not locked for writing since, nor has expired.
+    pub(crate) fn is_unchanged(&self, watched: &Watched, now: u64) -> bool {
+        let is = |counters: &[AtomicU32], count| {
+            counters[counter(watched.hash)].load(Ordering::Relaxed) == count
+        };
+        // Swept, it is gone, also if the clock was set back since.
+        let is_alive = watched.expiry.is_none_or(|at| at > now && is(&self.swept, watched.swept));
+        is_alive && is(&self.counters, watched.count)
     }
 }
 
@@ -121,11 +155,29 @@ mod tests {
     #[test]
     fn what_was_locked_for_writing_has_changed() {
         let locks = Locks::new();
-        let watched = locks.watch(b"a");
+        let watched = watch(&locks, None);
         drop(locks.read(b"a"));
         drop(locks.hold(&[b"a"], &[]));
-        assert!(locks.is_unchanged(&watched));
+        assert!(locks.is_unchanged(&watched, 0));
         drop(locks.write_one(b"a"));
-        assert!(!locks.is_unchanged(&watched));
+        assert!(!locks.is_unchanged(&watched, 0));
+    }
+
+    #[test]
+    fn what_was_to_expire_has_changed_when_it_has() {
+        let locks = Locks::new();
+        let (gone, alive) = (watch(&locks, None), watch(&locks, Some(10)));
+        assert!(locks.is_unchanged(&alive, 9) && !locks.is_unchanged(&alive, 10));
+        // Of several that share a counter the first one counts.
+        for both in [alive.with(watch(&locks, Some(20))), gone.with(alive)] {
+            assert!(locks.is_unchanged(&both, 9) && !locks.is_unchanged(&both, 10));
+        }
+        locks.sweep(b"a");
+        assert!(!locks.is_unchanged(&alive, 5), "it was swept before the clock was set back");
+        assert!(locks.is_unchanged(&gone, 5), "it was gone before");
+    }
+
+    fn watch(locks: &Locks, expiry: Expiry) -> Watched {
+        locks.watch(b"a", || Ok::<_, ()>(expiry)).expect("it is known")
     }
 }

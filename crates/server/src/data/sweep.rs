@@ -131,12 +131,16 @@ fn sweep_expired(access: &Access<'_>, swept: &mut Swept) -> Result<(), Fault> {
 /// Removes the key of a note whose time has passed.
 fn expire(access: &Access<'_>, note: &[u8], swept: &mut Swept) -> Result<(), Fault> {
     let (at, key) = keys::split_expiry(note).ok_or_else(|| Fault::error("damaged: a time"))?;
-    let _lock = access.lock(key);
+    // Held, and counted apart: for who watches it, a key has changed when its time has come, and not when it is swept.
+    let _lock = access.database.locks.hold(&[key], &[]);
     let mut batch = Batch::that_makes_room();
     // The key may have been given another time, or none: then only the note is old.
     let entry = access.find_any(key)?.filter(|entry| entry.expiry() == Some(at));
     match &entry {
-        Some(entry) => Access::remove(&mut batch, key, entry),
+        Some(entry) => {
+            Access::remove(&mut batch, key, entry);
+            access.database.locks.sweep(key);
+        }
         None => batch.delete(note),
     }
     access.write(batch)?;

@@ -139,6 +139,72 @@ fn what_is_watched_must_stay() {
     }
 }
 
+/// Time changes a key, too: whoever saw it while it was alive must not go on as if it were. One that had expired before stays what it was, swept or not.
+#[test]
+fn what_is_watched_may_expire() {
+    let (clock, hand) = Clock::by_hand(1_000_000);
+    let server = start(&directory("watch-expiry"), Options::default(), clock);
+    let (mut client, mut other) = (Client::of(&server), Client::of(&server));
+    let run = |client: &mut Client| {
+        assert_eq!(client.say("MULTI"), "OK");
+        assert_eq!(client.say("SET mine 1"), "QUEUED");
+        client.say("EXEC")
+    };
+    let mut swept = 0;
+    let mut wait_for_sweep = |more: u64| {
+        swept += more;
+        let line = format!("expired_keys:{swept}\r\n");
+        for _ in 0..2_000 {
+            if other.say("INFO stats").contains(&line) {
+                return;
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+        panic!("{swept} keys were not swept");
+    };
+    for make in ["SET k v PX 500", "HSET k f v", "ZADD k 1 m"] {
+        for is_swept in [false, true] {
+            client.say(make);
+            client.say("PEXPIRE k 500");
+            assert_eq!(client.say("WATCH k other"), "OK");
+            hand.advance_ms(499);
+            assert_eq!(run(&mut client), "[OK]", "{make}");
+            assert_eq!(client.say("WATCH k"), "OK");
+            hand.advance_ms(1);
+            if is_swept {
+                wait_for_sweep(1);
+            }
+            assert_eq!(run(&mut client), "(nil)", "{make}");
+            if !is_swept {
+                wait_for_sweep(1);
+            }
+            assert_eq!(client.say("WATCH k"), "OK");
+            assert_eq!(run(&mut client), "[OK]", "it is gone, and stays so");
+        }
+    }
+    // Many expire at once, so that some are watched before they are swept.
+    for number in 0..400 {
+        client.say(&format!("SET k{number} v PX 100"));
+    }
+    hand.advance_ms(100);
+    let keys = (0..400).map(|number| format!("k{number}")).collect::<Vec<_>>().join(" ");
+    assert_eq!(client.say(&format!("WATCH {keys}")), "OK");
+    wait_for_sweep(400);
+    assert_eq!(run(&mut client), "[OK]", "they had expired before");
+    // The clock is set back behind the sweep.
+    client.say("SET k v PX 500");
+    assert_eq!(client.say("WATCH k"), "OK");
+    hand.advance_ms(500);
+    wait_for_sweep(1);
+    hand.set_ms(1_000_000);
+    assert_eq!(run(&mut client), "(nil)", "it was swept");
+    // Another time is a change as any other is.
+    client.say("SET k v PX 500");
+    assert_eq!(client.say("WATCH k"), "OK");
+    assert_eq!(client.say("PERSIST k"), "1");
+    assert_eq!(run(&mut client), "(nil)");
+}
+
 /// Money goes to and fro; whoever counts it within a transaction finds all of it.
 #[test]
 fn nothing_is_lost_between_accounts() {
