@@ -6,7 +6,7 @@ use super::help::other_part;
 use super::parse::{self, NameBound, is};
 use super::{Call, Items, Outcome, check_room};
 use crate::data::database::Entry;
-use crate::data::names::{Found, Name};
+use crate::data::names::Found;
 use crate::data::rename::{Moved, Replace};
 use crate::data::selection::Limit;
 use crate::fault::Fault;
@@ -23,14 +23,14 @@ pub(super) fn del(call: &mut Call<'_>) -> Outcome {
 pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
     let mut count = 0;
     for key in &call.arguments[1..] {
-        count += usize::from(call.access.find(key)?.is_some());
+        count += usize::from(call.access.look(key)?.is_some());
     }
     call.reply.count(count);
     Ok(())
 }
 
 pub(super) fn type_of(call: &mut Call<'_>) -> Outcome {
-    let kind = call.access.find(call.key())?.map(|entry| entry.kind().name());
+    let kind = call.access.look(call.key())?.map(|entry| entry.kind().name());
     call.reply.simple(kind.unwrap_or("none"));
     Ok(())
 }
@@ -39,7 +39,7 @@ pub(super) fn type_of(call: &mut Call<'_>) -> Outcome {
 pub(super) fn object(call: &mut Call<'_>) -> Outcome {
     let word = call.argument(1);
     let &[_, _, key] = call.arguments else { return other_part(call.reply, word, "OBJECT") };
-    let kind = call.access.find(key)?.map(|entry| entry.kind());
+    let kind = call.access.look(key)?.map(|entry| entry.kind());
     match (word, kind) {
         (word, Some(kind)) if is(word, "ENCODING") => call.reply.bulk(kind.encoding().as_bytes()),
         (word, Some(_)) if is(word, "REFCOUNT") => call.reply.integer(1),
@@ -71,7 +71,7 @@ pub(super) fn pexpiretime(call: &mut Call<'_>) -> Outcome {
 /// -2 for a key that is not there, -1 for one that does not expire.
 fn say_expiry(call: &mut Call<'_>, say: impl Fn(u64, u64) -> u64) -> Outcome {
     let now = call.access.now;
-    let answer = match call.access.find(call.key())?.map(|entry| entry.expiry()) {
+    let answer = match call.access.look(call.key())?.map(|entry| entry.expiry()) {
         None => -2,
         Some(None) => -1,
         Some(Some(at)) => i64::try_from(say(at, now)).unwrap_or(i64::MAX),
@@ -182,12 +182,13 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     let prefix = glob::prefix(pattern);
     let mut items = Items::new(call.reply.protocol);
     for name in call.access.names((Bound::Included(&prefix), Bound::Unbounded))? {
-        let Name { key, .. } = name?;
+        let name = name?;
+        let key = name.key();
         if !key.starts_with(&prefix) {
             break;
         }
-        if glob::matches(pattern, &key) {
-            items.bulk(&key);
+        if glob::matches(pattern, key) {
+            items.bulk(key);
             check_room(call.state, &items.reply)?;
         }
     }
@@ -225,12 +226,12 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
     {
         let bounds = (min, max);
         if with_values {
-            let pairs = call.access.keys(bounds);
+            let pairs = call.access.keys(bounds)?;
             let say = |items: &mut Items, found: Found| say_pair(items, &found, has_pairs);
             gather(call.state, pairs, limit, &mut items, say)?;
         } else {
             let names = call.access.names(bounds)?;
-            gather(call.state, names, limit, &mut items, |items, name| items.bulk(&name.key))?;
+            gather(call.state, names, limit, &mut items, |items, name| items.bulk(name.key()))?;
         }
     }
     items.end(call.reply);
@@ -262,7 +263,7 @@ fn say_pair(items: &mut Items, found: &Found, is_pair: bool) {
     if is_pair {
         items.reply.array(2);
     }
-    items.reply.bulk(&found.key);
+    items.reply.bulk(found.key());
     // What is no string has no value of its own.
     match &found.entry {
         Entry::String { value, .. } => items.reply.bulk(value),

@@ -5,8 +5,7 @@ use std::ops::Bound;
 use super::parse::{self, is};
 use super::{Call, Items, Outcome, check_room};
 use crate::cursors::From;
-use crate::data::database::Access;
-use crate::data::names::Name;
+use crate::data::names::{Name, Names};
 use crate::data::overlay::Gives;
 use crate::data::records::{self, Kind};
 use crate::fault::Fault;
@@ -34,21 +33,22 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
         _ => Bound::Included(&prefix[..]),
     };
     let (mut items, mut seen, mut last) = (Items::new(call.reply.protocol), 0, None);
-    for name in call.access.names((lower, Bound::Unbounded))? {
+    let mut names = call.access.names((lower, Bound::Unbounded))?;
+    while let Some(name) = names.next() {
         let name = name?;
-        if !name.key.starts_with(&prefix) {
+        if !name.key().starts_with(&prefix) {
             last = None;
             break;
         }
-        let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, &name.key))
-            && asked.kind.map_or(Ok(true), |kind| is_of_kind(call.access, &name, kind))?;
+        let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, name.key()))
+            && asked.kind.map_or(Ok(true), |kind| is_of_kind(&names, &name, kind))?;
         if is_wanted {
-            items.bulk(&name.key);
+            items.bulk(name.key());
         }
         seen += 1;
         last = None;
         if seen >= asked.count || items.reply.len() > call.state.options.reply_bytes / 2 {
-            last = Some(name.key);
+            last = Some(name.key().to_vec());
             break;
         }
     }
@@ -57,11 +57,8 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Whether a key is of the kind with a name. That of a string is known; of a collection its head is read.
-fn is_of_kind(access: &Access<'_>, name: &Name, kind: &[u8]) -> Result<bool, Fault> {
-    if name.is_string {
-        return Ok(is(kind, Kind::String.name()));
-    }
-    Ok(access.find(&name.key)?.is_some_and(|entry| is(kind, entry.kind().name())))
+fn is_of_kind(names: &Names<'_>, name: &Name, kind: &[u8]) -> Result<bool, Fault> {
+    Ok(names.kind(name)?.is_some_and(|of| is(kind, of.name())))
 }
 
 pub(super) fn hscan(call: &mut Call<'_>) -> Outcome {
@@ -88,7 +85,7 @@ fn scan_parts(
 ) -> Outcome {
     let after = cursor(call, 2, space)?;
     let mut items = Items::new(call.reply.protocol);
-    if call.access.collection(call.key(), kind)?.is_none() {
+    if call.access.length(call.key(), kind)? == 0 {
         say(call, space, None, items);
         return Ok(());
     }

@@ -104,6 +104,7 @@ impl Access<'_> {
 
     /// Fields or members of a collection.
     pub(crate) fn length(&self, key: &[u8], kind: Kind) -> Result<u64, Fault> {
+        let _lock = self.lock_to_read(key);
         Ok(self.collection(key, kind)?.map_or(0, |head| head.count))
     }
 

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
 
-use levelhead::{Durability, Store};
+use levelhead::{Durability, Snapshot, Store};
 
 use super::batch::Batch;
 use super::frontier::Frontier;
@@ -213,6 +213,13 @@ impl Entry {
     }
 }
 
+/// When something is read.
+#[derive(Clone, Copy)]
+enum When<'a> {
+    Now,
+    At(&'a Snapshot),
+}
+
 /// The database as a command sees it: at one time.
 pub(crate) struct Access<'a> {
     pub database: &'a Database,
@@ -230,7 +237,16 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// What stands under a key of the store.
     pub(crate) fn get(&self, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        let in_store = || Ok(self.database.store.get(at)?);
+        self.get_from(When::Now, at)
+    }
+
+    fn get_from(&self, when: When<'_>, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        let in_store = || {
+            Ok(match when {
+                When::Now => self.database.store.get(at)?,
+                When::At(instant) => instant.get(at)?,
+            })
+        };
         match &self.overlay {
             Some(overlay) => overlay.get_or(at, in_store),
             None => in_store(),
@@ -248,6 +264,17 @@ impl Access<'_> {
     /// What the store has in order: pairs, or keys alone.
     pub(crate) fn range(&self, bounds: Bounds<'_>, gives: Gives) -> Pairs<'_> {
         self.walk(bounds, Direction::Up, gives)
+    }
+
+    /// The same of an instant: several ranges that are walked together are of one.
+    pub(crate) fn range_at(
+        &self,
+        instant: &Snapshot,
+        bounds: Bounds<'_>,
+        gives: Gives,
+    ) -> Pairs<'_> {
+        let range = instant.range(bounds);
+        Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, Direction::Up, gives)
     }
 
     /// The same from either end.
@@ -301,30 +328,59 @@ impl Access<'_> {
         expiry.is_some_and(|at| at <= self.now)
     }
 
-    /// What a key holds, unless it has expired.
+    /// What a key holds that is locked, unless it has expired.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
-        let entry = self.find_any(key)?;
-        Ok(entry.filter(|entry| !self.has_expired(entry.expiry())))
+        Ok(self.find_any(key)?.filter(|entry| self.is_alive(entry)))
     }
 
-    /// What stands under a key, whether it has expired or not. Nothing stands under one that is too long: only who would write it has to know.
+    fn is_alive(&self, entry: &Entry) -> bool {
+        !self.has_expired(entry.expiry())
+    }
+
+    /// What stands under a key that is locked, whether it has expired or not. Nothing stands under one that is too long: only who would write it has
+    /// to know.
     pub(crate) fn find_any(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        self.find_from(When::Now, key)
+    }
+
+    /// What a key holds that is not locked, unless it has expired.
+    pub(crate) fn look(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        if let Some(entry) = self.find_any(key)? {
+            return Ok(Some(entry).filter(|entry| self.is_alive(entry)));
+        }
+        if self.overlay.is_some() || !self.database.has_heads.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        // A string may have taken the place of a collection behind the look for the one and in front of that for the other.
+        self.look_at(&self.database.store.snapshot()?, key)
+    }
+
+    /// What a key held at an instant, unless that has expired.
+    pub(super) fn look_at(&self, instant: &Snapshot, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        Ok(self.find_from(When::At(instant), key)?.filter(|entry| self.is_alive(entry)))
+    }
+
+    fn find_from(&self, when: When<'_>, key: &[u8]) -> Result<Option<Entry>, Fault> {
         if !keys::fits(key) {
             return Ok(None);
         }
-        if let Some(mut record) = self.get(&keys::string(key))? {
+        if let Some(mut record) = self.get_from(when, &keys::string(key))? {
             let (expiry, from) = records::decode_string(&record)?;
             record.drain(..from);
             return Ok(Some(Entry::String { value: record, expiry }));
         }
-        Ok(self.find_head(key)?.map(Entry::Head))
+        Ok(self.head_from(when, key)?.map(Entry::Head))
     }
 
     pub(super) fn find_head(&self, key: &[u8]) -> Result<Option<Head>, Fault> {
+        self.head_from(When::Now, key)
+    }
+
+    fn head_from(&self, when: When<'_>, key: &[u8]) -> Result<Option<Head>, Fault> {
         if !self.database.has_heads.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let record = self.get(&keys::head(key))?;
+        let record = self.get_from(when, &keys::head(key))?;
         record.map(|record| Head::decode(&record)).transpose()
     }
 

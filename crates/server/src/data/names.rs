@@ -1,5 +1,8 @@
 //! Keys of users in order: alone, or with what they hold.
 //!
+//! Strings and heads of collections are two ranges, and whether a key has expired may have to be read besides. All of it is read at one instant: one
+//! after the other, a key that is renamed meanwhile would be there twice or not at all, and of a transaction a half.
+//!
 //! Whether a key has expired stands with its value. Keys alone are compared with the notes of times that have passed instead, which are few, because a
 //! sweeper takes them away all the time; where they are many, values are read.
 
@@ -8,10 +11,12 @@ use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
+use levelhead::Snapshot;
+
 use super::database::{Access, Entry};
 use super::keys::{self, Space};
 use super::overlay::{Gives, Pair, Pairs};
-use super::records::{self, Head};
+use super::records::{self, Head, Kind};
 use crate::fault::Fault;
 
 /// Notes of times that have passed of which as many are looked at for keys alone.
@@ -22,15 +27,36 @@ const MOST_DRAWS: u32 = 16;
 
 /// A key, and what it holds.
 pub(crate) struct Found {
-    pub key: Vec<u8>,
+    at: Box<[u8]>,
     pub entry: Entry,
+}
+
+impl Found {
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.at[1..]
+    }
 }
 
 /// A key alone.
 pub(crate) struct Name {
-    pub key: Vec<u8>,
+    at: Box<[u8]>,
     /// Whether it holds a string; else it is a collection's.
-    pub is_string: bool,
+    is_string: bool,
+}
+
+impl Name {
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.at[1..]
+    }
+}
+
+/// Keys alone, of one instant.
+pub(crate) struct Names<'a> {
+    access: &'a Access<'a>,
+    instant: Snapshot,
+    /// Those of which a time has passed; none, if these are many and what keys hold is read.
+    passed: Option<BTreeSet<Vec<u8>>>,
+    places: Places<'a>,
 }
 
 /// Bounds of keys.
@@ -38,7 +64,7 @@ pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// What the store has under a key of a user.
 struct Place {
-    key: Vec<u8>,
+    at: Box<[u8]>,
     is_string: bool,
     record: Vec<u8>,
 }
@@ -51,35 +77,32 @@ struct Places<'a> {
 
 impl Access<'_> {
     /// Keys in order, within bounds, which have not expired, and what they hold.
-    pub(crate) fn keys(&self, bounds: Bounds<'_>) -> impl Iterator<Item = Result<Found, Fault>> {
+    pub(crate) fn keys(
+        &self,
+        bounds: Bounds<'_>,
+    ) -> Result<impl Iterator<Item = Result<Found, Fault>>, Fault> {
+        let instant = self.database.store.snapshot()?;
         let step = |place| self.steps.take(1).and(place);
-        self.places(bounds, Gives::Pairs).map(step).filter_map(|place| {
-            match place.and_then(found) {
-                Ok(found) if self.has_expired(found.entry.expiry()) => None,
-                found => Some(found),
-            }
-        })
+        let found = self.places(&instant, bounds, Gives::Pairs).map(step);
+        Ok(found.filter_map(|place| match place.and_then(found_at) {
+            Ok(found) if self.has_expired(found.entry.expiry()) => None,
+            found => Some(found),
+        }))
     }
 
     /// The same keys alone: what they hold is not read.
-    pub(crate) fn names(
-        &self,
-        bounds: Bounds<'_>,
-    ) -> Result<impl Iterator<Item = Result<Name, Fault>>, Fault> {
-        let passed = self.names_of_passed_times()?;
+    pub(crate) fn names(&self, bounds: Bounds<'_>) -> Result<Names<'_>, Fault> {
+        // Before the instant: those that are swept behind it are not passed.
+        let first_note = match &self.overlay {
+            None => self.database.expiring.first(),
+            // What a transaction has written the sweeper does not know yet.
+            Some(_) => keys::all(Space::Expiry).0,
+        };
+        let instant = self.database.store.snapshot()?;
+        let passed = self.names_of_passed_times(&instant, &first_note)?;
         let gives = if passed.is_some() { Gives::Keys } else { Gives::Pairs };
-        Ok(self.places(bounds, gives).filter_map(move |place| {
-            let is_there = self.steps.take(1).and(place).and_then(|place| {
-                let is_there = match &passed {
-                    None => !self.has_expired(expiry(&place)?),
-                    // The note may be an old one.
-                    Some(passed) if passed.contains(&place.key) => self.find(&place.key)?.is_some(),
-                    Some(_) => true,
-                };
-                Ok(is_there.then_some(Name { key: place.key, is_string: place.is_string }))
-            });
-            is_there.transpose()
-        }))
+        let places = self.places(&instant, bounds, gives);
+        Ok(Names { access: self, instant, passed, places })
     }
 
     /// A key drawn from those that have not expired, all about equally likely; nothing if there is none.
@@ -100,22 +123,22 @@ impl Access<'_> {
             let name = name?;
             seen += 1;
             if random().is_multiple_of(seen) {
-                chosen = Some(name.key);
+                chosen = Some(name.key().to_vec());
             }
         }
         Ok(chosen)
     }
 
     /// Keys that may have expired and were not swept yet; none if they are many.
-    fn names_of_passed_times(&self) -> Result<Option<BTreeSet<Vec<u8>>>, Fault> {
-        // What a transaction has written the sweeper does not know yet.
-        let from = match &self.overlay {
-            None => self.database.expiring.first(),
-            Some(_) => keys::all(Space::Expiry).0,
-        };
+    fn names_of_passed_times(
+        &self,
+        instant: &Snapshot,
+        from: &[u8],
+    ) -> Result<Option<BTreeSet<Vec<u8>>>, Fault> {
         let to = keys::expiry(self.now.saturating_add(1), b"");
         let mut passed = BTreeSet::new();
-        for note in self.names_between(&from, &to) {
+        let bounds = (Bound::Included(from), Bound::Excluded(&to[..]));
+        for note in self.range_at(instant, bounds, Gives::Keys) {
             if passed.len() == MOST_NOTES {
                 return Ok(None);
             }
@@ -127,7 +150,7 @@ impl Access<'_> {
         Ok(Some(passed))
     }
 
-    fn places(&self, (lower, upper): Bounds<'_>, gives: Gives) -> Places<'_> {
+    fn places(&self, instant: &Snapshot, (lower, upper): Bounds<'_>, gives: Gives) -> Places<'_> {
         let of = |space: Space| {
             let (first, end) = keys::all(space);
             let prefixed = |key: &[u8]| [&first[..], key].concat();
@@ -140,10 +163,49 @@ impl Access<'_> {
                 bound => bound.map(prefixed),
             };
             let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-            self.range(bounds, gives).peekable()
+            self.range_at(instant, bounds, gives).peekable()
         };
+        // Asked behind the instant: whoever has put one there has said so before.
         let has_heads = self.database.has_heads.load(Ordering::SeqCst);
         Places { strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
+    }
+}
+
+impl Names<'_> {
+    /// What a key of these holds; nothing, if it has expired.
+    pub(crate) fn kind(&self, name: &Name) -> Result<Option<Kind>, Fault> {
+        if name.is_string {
+            return Ok(Some(Kind::String));
+        }
+        let entry = self.access.look_at(&self.instant, name.key())?;
+        Ok(entry.map(|entry| entry.kind()))
+    }
+
+    /// The key at a place, unless it has expired.
+    fn name(&self, place: Place) -> Result<Option<Name>, Fault> {
+        let is_there = match &self.passed {
+            None => !self.access.has_expired(expiry(&place)?),
+            // The note may be an old one.
+            Some(passed) if passed.contains(&place.at[1..]) => {
+                self.access.look_at(&self.instant, &place.at[1..])?.is_some()
+            }
+            Some(_) => true,
+        };
+        Ok(is_there.then_some(Name { at: place.at, is_string: place.is_string }))
+    }
+}
+
+impl Iterator for Names<'_> {
+    type Item = Result<Name, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let place = self.places.next()?;
+            let place = self.access.steps.take(1).and(place);
+            if let Some(name) = place.and_then(|place| self.name(place)).transpose() {
+                return Some(name);
+            }
+        }
     }
 }
 
@@ -151,14 +213,15 @@ impl Iterator for Places<'_> {
     type Item = Result<Place, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let key = |next: Option<&Pair>| {
-            next.map(|pair| pair.as_ref().map_or(Vec::new(), |(key, _)| key[1..].to_vec()))
-        };
-        let string = key(self.strings.peek());
-        let head = self.heads.as_mut().and_then(|heads| key(heads.peek()));
-        let is_string = match (&string, &head) {
+        // What cannot be read comes first: an error is no absence.
+        fn key(pair: &Pair) -> &[u8] {
+            pair.as_ref().map_or(&[], |(at, _)| &at[1..])
+        }
+        let string = self.strings.peek();
+        let head = self.heads.as_mut().and_then(Peekable::peek);
+        let is_string = match (string, head) {
             (None, None) => return None,
-            (Some(string), Some(head)) => string <= head,
+            (Some(string), Some(head)) => key(string) <= key(head),
             (string, _) => string.is_some(),
         };
         let pair = if is_string {
@@ -166,17 +229,13 @@ impl Iterator for Places<'_> {
         } else {
             self.heads.as_mut().and_then(Iterator::next)
         };
-        let place = |(key, record): (Box<[u8]>, Vec<u8>)| Place {
-            key: key[1..].to_vec(),
-            is_string,
-            record,
-        };
+        let place = |(at, record)| Place { at, is_string, record };
         Some(pair?.map(place).map_err(Fault::from))
     }
 }
 
-fn found(place: Place) -> Result<Found, Fault> {
-    let Place { key, is_string, mut record } = place;
+fn found_at(place: Place) -> Result<Found, Fault> {
+    let Place { at, is_string, mut record } = place;
     let entry = if is_string {
         let (expiry, from) = records::decode_string(&record)?;
         record.drain(..from);
@@ -184,7 +243,7 @@ fn found(place: Place) -> Result<Found, Fault> {
     } else {
         Entry::Head(Head::decode(&record)?)
     };
-    Ok(Found { key, entry })
+    Ok(Found { at, entry })
 }
 
 /// The time at which what stands at a place expires.

@@ -43,17 +43,13 @@ pub(crate) struct Set {
 }
 
 impl Access<'_> {
-    /// The string under a key.
+    /// The string under a key that is not locked.
     pub(crate) fn string(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        Ok(self.string_and_expiry(key)?.map(|(value, _)| value))
+        Ok(as_string(self.look(key)?)?.map(|(value, _)| value))
     }
 
     fn string_and_expiry(&self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Fault> {
-        match self.find(key)? {
-            Some(Entry::String { value, expiry }) => Ok(Some((value, expiry))),
-            Some(Entry::Head(_)) => Err(Fault::wrong_type()),
-            None => Ok(None),
-        }
+        as_string(self.find(key)?)
     }
 
     pub(crate) fn set(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Set, Fault> {
@@ -207,5 +203,13 @@ impl Access<'_> {
         }
         self.write(batch)?;
         Ok(true)
+    }
+}
+
+fn as_string(entry: Option<Entry>) -> Result<Option<(Vec<u8>, Expiry)>, Fault> {
+    match entry {
+        Some(Entry::String { value, expiry }) => Ok(Some((value, expiry))),
+        Some(Entry::Head(_)) => Err(Fault::wrong_type()),
+        None => Ok(None),
     }
 }

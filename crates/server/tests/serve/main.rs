@@ -9,6 +9,7 @@ mod crowds;
 mod far;
 mod flushed;
 mod full;
+mod instants;
 mod pages;
 mod pipelines;
 mod secret;
