@@ -9,6 +9,7 @@
 //!   steps ..... how far a command may walk              (data/steps.rs)
 //!   Database .. all that, on a store                    (data/database.rs)
 //!   names ..... keys of users in order                  (data/names.rs)
+//!   count ..... how many there are                      (data/count.rs)
 //!   flush ..... all keys go                             (data/flush.rs)
 //!   frontier .. how far notes were swept                (data/frontier.rs)
 //!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
@@ -18,6 +19,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod collections;
+pub(crate) mod count;
 pub(crate) mod database;
 pub(crate) mod flush;
 pub(crate) mod frontier;

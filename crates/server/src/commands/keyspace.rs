@@ -132,7 +132,8 @@ pub(super) fn persist(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Outcome {
-    call.reply.count(call.access.count() as usize);
+    let count = call.access.count()?;
+    call.reply.count(count as usize);
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 use levelhead::{Durability, Error, Store};
 
+use super::keys::Space;
+
 /// A key of the store, and what is to stand there.
 pub(crate) type Change = (Box<[u8]>, Option<Vec<u8>>);
 
@@ -48,6 +50,17 @@ impl Batch {
 
     pub(crate) fn into_changes(self) -> Vec<Change> {
         self.changes
+    }
+
+    /// Whether it is in the store, which changes the number of keys, and all or nothing of it: then each key is there or not, as it says.
+    pub(crate) fn is_in(&self, store: &Store) -> Result<bool, Error> {
+        let is_key = |at: &[u8]| at[0] == Space::String as u8 || at[0] == Space::Head as u8;
+        for (at, value) in self.changes.iter().filter(|(at, _)| is_key(at)) {
+            if store.exists(at)? != value.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn write(&self, store: &Store, durability: Durability) -> Result<(), Error> {

@@ -1,7 +1,6 @@
 //! Keys, and what each of them holds.
 
 use std::cell::Cell;
-use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
@@ -9,6 +8,7 @@ use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
 use levelhead::{Durability, Snapshot, Store};
 
 use super::batch::Batch;
+use super::count::Count;
 use super::frontier::Frontier;
 use super::keys::{self, CollectionId, Space};
 use super::locks::{Locks, Watched, Writing};
@@ -32,8 +32,9 @@ pub(crate) struct Database {
     durability: Durability,
     /// The longest string or field, in bytes.
     pub longest_value: usize,
-    keys: AtomicI64,
-    /// Whether keys are still being counted, because the server was not stopped properly.
+    /// As far as they were counted.
+    pub(super) keys: AtomicI64,
+    /// Whether keys are still being counted, because the server was not stopped properly, or cannot be.
     pub is_counting: AtomicBool,
     /// Whether there may be a key that is not a string. Without any, nobody needs to look.
     pub(super) has_heads: AtomicBool,
@@ -72,7 +73,7 @@ impl Database {
                 ));
             }
             Some(_) => {}
-            None if store.range(..).keys().next().is_none() => {
+            None if store.range(..).keys().next().transpose()?.is_none() => {
                 store.put(&keys::VERSION, &VERSION.to_le_bytes())?;
             }
             None => {
@@ -101,7 +102,7 @@ impl Database {
             dropped: Frontier::new(Space::Dropped),
             store,
         };
-        let count = counted.is_none().then(|| Count::begin(&database));
+        let count = counted.is_none().then(|| Count::begin(&database)).transpose()?;
         Ok((database, count))
     }
 
@@ -153,40 +154,6 @@ impl Database {
     /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
     pub(crate) fn is_deferred(&self) -> bool {
         self.durability == Durability::Group
-    }
-}
-
-/// Counts keys, as they were when it began.
-pub(crate) struct Count {
-    walk: Vec<Peekable<levelhead::Keys>>,
-}
-
-impl Count {
-    /// Begins while nobody writes.
-    fn begin(database: &Database) -> Self {
-        let walk = [Space::String, Space::Head].map(|space| {
-            let (from, to) = keys::all(space);
-            let mut range = database.store.range(&from[..]..&to[..]).keys().peekable();
-            // The instant that it shows is the one at which it is first asked.
-            range.peek();
-            range
-        });
-        Self { walk: walk.into() }
-    }
-
-    /// Counts to the end; what is written meanwhile has been counted by whoever wrote it. False if the store could not keep the
-    /// instant: then the number stays one of a part.
-    pub(crate) fn run(self, database: &Database, is_over: &dyn Fn() -> bool) -> bool {
-        for keys in self.walk {
-            for key in keys {
-                if key.is_err() || is_over() {
-                    return false;
-                }
-                database.keys.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-        database.is_counting.store(false, Ordering::SeqCst);
-        true
     }
 }
 
@@ -512,14 +479,11 @@ impl Access<'_> {
         let written = batch.write(&self.database.store, self.durability);
         // Also after an error: nobody knows then whether it is there.
         self.database.hear_of_notes(batch);
-        written?;
-        self.database.keys.fetch_add(keys, Ordering::SeqCst);
-        Ok(())
-    }
-
-    /// Keys, those that a transaction has added or removed among them.
-    pub(crate) fn count(&self) -> u64 {
-        let changed = self.overlay.as_ref().map_or(0, Overlay::keys);
-        self.database.count().saturating_add_signed(changed)
+        match written {
+            Ok(()) => drop(self.database.keys.fetch_add(keys, Ordering::SeqCst)),
+            Err(_) if keys != 0 => self.count_in_doubt(batch),
+            Err(_) => {}
+        }
+        Ok(written?)
     }
 }

@@ -107,6 +107,11 @@ impl Locks {
         numbers.into_iter().map(|number| self.all[number].write().expect(WHY)).collect()
     }
 
+    /// Locks all keys, without counting that: nobody is writing then.
+    pub(crate) fn all(&self) -> Writing<'_> {
+        self.all.iter().map(|lock| lock.write().expect(WHY)).collect()
+    }
+
     /// Counts keys, which are locked, as locked for writing.
     pub(crate) fn touch(&self, keys: &[&[u8]]) {
         for key in keys {

@@ -63,14 +63,14 @@ pub(crate) struct Names<'a> {
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// What the store has under a key of a user.
-struct Place {
+pub(super) struct Place {
     at: Box<[u8]>,
     is_string: bool,
     record: Vec<u8>,
 }
 
 /// Strings and heads of collections, in the order of their keys.
-struct Places<'a> {
+pub(super) struct Places<'a> {
     strings: Peekable<Pairs<'a>>,
     heads: Option<Peekable<Pairs<'a>>>,
 }
@@ -150,7 +150,12 @@ impl Access<'_> {
         Ok(Some(passed))
     }
 
-    fn places(&self, instant: &Snapshot, (lower, upper): Bounds<'_>, gives: Gives) -> Places<'_> {
+    pub(super) fn places(
+        &self,
+        instant: &Snapshot,
+        (lower, upper): Bounds<'_>,
+        gives: Gives,
+    ) -> Places<'_> {
         let of = |space: Space| {
             let (first, end) = keys::all(space);
             let prefixed = |key: &[u8]| [&first[..], key].concat();

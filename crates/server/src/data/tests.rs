@@ -270,3 +270,77 @@ fn deletions_are_steps() {
     assert!(!is_whole && is_cut_short && stepped_over < 1_500, "{stepped_over}");
     assert_eq!(walk(true), (true, false, 5_000));
 }
+
+fn put(access: &Access<'_>, key: &str) {
+    let mut batch = super::batch::Batch::default();
+    access.put_string(&mut batch, key.as_bytes(), b"v", None).expect("it is short");
+    access.write(batch).expect("there is room");
+}
+
+/// Before keys are counted, and if they never are, nobody is told of a part of them.
+#[test]
+fn uncounted_keys_are_walked_over() {
+    let mut stand = Stand::new("uncounted");
+    let database = stand.database();
+    let access = database.access();
+    (0..500).for_each(|number| put(&access, &format!("k{number}")));
+    assert_eq!(access.set_fields(b"h", &[(b"f", b"v")]), Ok(1));
+    assert_eq!(access.count(), Ok(501));
+    drop(database);
+    // It was not closed.
+    stand.open();
+    let opened = Database::open(stand.store(), stand.clock.clone(), Durability::None);
+    let (database, count) = opened.expect("it is ours");
+    let access = database.access();
+    assert_eq!(access.count(), Ok(501));
+    assert_eq!(access.delete(&[b"k1", b"h"]), Ok(2));
+    put(&access, "new");
+    assert_eq!(access.count(), Ok(500));
+    access.steps.begin(false);
+    assert!(access.count().is_err() && access.steps.are_cut_short(), "it goes far");
+    access.steps.begin(true);
+    let transaction = database.transaction();
+    assert_eq!(transaction.delete(&[b"k2", b"k3"]), Ok(2));
+    assert_eq!((transaction.count(), access.count()), (Ok(498), Ok(500)));
+    let count = count.expect("it was not closed");
+    count.run(&database, &|| false).expect("it is whole");
+    access.steps.begin(false);
+    assert_eq!((access.count(), transaction.count()), (Ok(500), Ok(498)));
+}
+
+/// Where an instant is lost keys are counted anew, whoever writes meanwhile.
+#[test]
+fn keys_are_counted_anew_while_others_write() {
+    let stand = Stand::new("anew");
+    let database = stand.database();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let ordering = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        for part in 0..3_u32 {
+            let (database, is_over) = (&database, &is_over);
+            let write = move || {
+                for number in (0..u32::MAX).take_while(|_| !is_over.load(ordering)) {
+                    let access = database.access();
+                    let key = format!("k{part}:{}", number % 500);
+                    match number % 7 {
+                        0..=3 => put(&access, &key),
+                        4 => drop(access.set_fields(key.as_bytes(), &[(b"f", b"v")])),
+                        5 => drop(access.delete(&[key.as_bytes(), b"k0:1", b"k1:1"])),
+                        _ => drop(access.rename(
+                            key.as_bytes(),
+                            b"k2:7",
+                            super::rename::Replace::Always,
+                        )),
+                    }
+                }
+            };
+            std::thread::Builder::new().spawn_scoped(scope, write).expect("a thread");
+        }
+        for _ in 0..20 {
+            let count = super::count::Count::begin_anew(&database).expect("there is room");
+            count.run(&database, &|| false).expect("it is whole");
+        }
+        is_over.store(true, ordering);
+    });
+    assert_eq!(database.count(), names(&database.access()) as u64);
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use faultfs::{FaultFs, Faults};
+use faultfs::{Fails, FaultFs, Faults, Kind};
 use server::{Clock, Options, Server};
 
 use crate::client::{Client, directory, faulty};
@@ -164,4 +164,35 @@ fn a_full_disk_is_told_and_then_forgotten() {
     let server = start(fs.path());
     check(&mut Client::of(&server));
     server.stop().expect("nothing is in the way");
+}
+
+/// A write whose sync has failed is in the store, or it is not: the number of keys goes by what is there.
+#[test]
+fn what_was_refused_is_counted_if_it_is_there() {
+    let Some(fs) = faulty("refused", 1) else { return };
+    let options = levelhead::Options {
+        capacity_bytes: 64 << 20,
+        memtable_bytes: 1 << 20,
+        io: levelhead::Io::Threads,
+        durability: levelhead::Durability::Each,
+        ..levelhead::Options::default()
+    };
+    let store = levelhead::Store::open(fs.path(), &options).expect("it is ours");
+    let durability = levelhead::Durability::Each;
+    let listen = Some(([127, 0, 0, 1], 0).into());
+    let server =
+        Server::start(store, Options { listen, durability, ..Options::default() }, Clock::system());
+    let server = server.expect("a store of our own");
+    let mut client = Client::of(&server);
+    for number in 0..10 {
+        assert_eq!(client.say(&format!("SET k{number} v")), "OK");
+    }
+    let of = |kind| Fails { kind, after: 0, times: 1_000, errno: 5 };
+    fs.set_faults(Faults { fails: vec![of(Kind::Sync), of(Kind::Write)], ..Faults::default() });
+    let refused = client.say("MSET k1 w a 1 b 2");
+    assert!(refused.starts_with('-'), "{refused}");
+    assert!(client.say("DEL k2").starts_with('-'), "nothing is taken any more");
+    let keys = client.say("KEYS *");
+    let there = keys.split(' ').count().to_string();
+    assert_eq!(client.say("DBSIZE"), there, "{keys}");
 }

@@ -104,6 +104,7 @@ fn keys_are_counted_again() {
     drop(store);
     let server = start(&directory, Options::default(), Clock::system());
     let mut client = Client::of(&server);
+    assert_eq!(client.say("DBSIZE"), "301", "while they are counted as well");
     for _ in 0..1_000 {
         if client.say("INFO keyspace").contains("keys_being_counted:0") {
             break;
