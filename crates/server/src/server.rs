@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
@@ -41,6 +42,9 @@ const STEPS: u64 = 8;
 const KEYS_OF_STEP: u64 = 32;
 /// The longest pause behind them.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long commands that walk far have to come to their end when the server stops.
+const LAST_WALK: Duration = Duration::from_millis(500);
 
 /// Why a server could not be started, or not be stopped properly.
 #[derive(Clone, Debug)]
@@ -208,7 +212,8 @@ impl Server {
         waited.map_err(|error| ServeError(format!("signals cannot be heard: {error}")))
     }
 
-    /// Stops: nobody new is let in, commands under way are carried out and answered, and the store is closed.
+    /// Stops: nobody new is let in, commands under way are carried out and answered, and the store is closed. Those that take long are told that they
+    /// were not carried out.
     ///
     /// # Errors
     /// [`ServeError`] if what was written could not be made durable.
@@ -227,8 +232,19 @@ impl Server {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
+            let cut_short = async {
+                tokio::time::sleep(LAST_WALK).await;
+                state.database.stops.store(true, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            };
+            let (mut gone, mut cut_short) = (pin!(gone), pin!(cut_short));
+            let gone = poll_fn(|context| {
+                let _ = cut_short.as_mut().poll(context);
+                gone.as_mut().poll(context)
+            });
             // Those who do not take their replies are left behind.
             let _ = tokio::time::timeout(grace, gone).await;
+            state.database.stops.store(true, Ordering::SeqCst);
         });
         self.is_over.store(true, Ordering::SeqCst);
         for thread in self.threads.drain(..) {

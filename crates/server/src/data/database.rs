@@ -39,6 +39,10 @@ pub(crate) struct Database {
     /// Whether there may be a key that is not a string. Without any, nobody needs to look.
     pub(super) has_heads: AtomicBool,
     numbers: Mutex<Numbers>,
+    /// Whether the server stops: commands that go far are to end.
+    pub stops: AtomicBool,
+    /// Whether it has stopped: nothing is written any more. It changes with all keys locked.
+    is_closed: AtomicBool,
     /// Notes of keys that expire.
     pub expiring: Frontier,
     /// Notes of collections that were dropped.
@@ -98,6 +102,8 @@ impl Database {
             is_counting: AtomicBool::new(counted.is_none()),
             has_heads: AtomicBool::new(has_heads),
             numbers: Mutex::new(Numbers { next: end, end }),
+            stops: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             expiring: Frontier::new(Space::Expiry),
             dropped: Frontier::new(Space::Dropped),
             store,
@@ -107,7 +113,10 @@ impl Database {
     }
 
     /// Leaves word of how many keys there are, and closes the store. In a full store with no room even for that they will be counted.
+    /// A command that is still under way, left behind, changes nothing any more: the number would be wrong.
     pub(crate) fn close(&self) -> Result<(), Fault> {
+        let _locks = self.locks.all();
+        self.is_closed.store(true, Ordering::SeqCst);
         if !self.is_counting.load(Ordering::SeqCst) {
             let mut batch = Batch::that_makes_room();
             batch.put(&keys::COUNT, self.count().to_le_bytes());
@@ -131,7 +140,7 @@ impl Database {
             other => other,
         };
         let now = self.clock.now_ms();
-        let (has_written, steps) = (Cell::new(false), Steps::default());
+        let (has_written, steps) = (Cell::new(false), Steps::new(&self.stops));
         Access { database: self, now, durability, has_written, steps, overlay: None }
     }
 
@@ -196,7 +205,7 @@ pub(crate) struct Access<'a> {
     /// Whether something was written that may not be durable yet.
     pub has_written: Cell<bool>,
     /// How far the command may walk.
-    pub steps: Steps,
+    pub steps: Steps<'a>,
     /// What a transaction has changed; none outside of one.
     pub overlay: Option<Overlay>,
 }
@@ -208,6 +217,7 @@ impl Access<'_> {
     }
 
     fn get_from(&self, when: When<'_>, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        self.steps.go_on()?;
         let in_store = || {
             Ok(match when {
                 When::Now => self.database.store.get(at)?,
@@ -222,6 +232,7 @@ impl Access<'_> {
 
     /// Whether something does.
     pub(crate) fn is_there(&self, at: &[u8]) -> Result<bool, Fault> {
+        self.steps.go_on()?;
         match self.overlay.as_ref().and_then(|overlay| overlay.is_put(at)) {
             Some(is_put) => Ok(is_put),
             None => Ok(self.database.store.exists(at)?),
@@ -473,6 +484,9 @@ impl Access<'_> {
     fn write_now(&self, batch: &Batch) -> Result<(), Fault> {
         if batch.is_empty() {
             return Ok(());
+        }
+        if self.database.is_closed.load(Ordering::SeqCst) {
+            return Err(Fault::of_kind("MISCONF the server has stopped"));
         }
         self.has_written.set(true);
         let keys = batch.keys;

@@ -148,7 +148,7 @@ impl Stored {
 struct Walk<'a> {
     stored: Stored,
     direction: Direction,
-    steps: &'a Steps,
+    steps: &'a Steps<'a>,
     /// Deletions that were counted.
     deletions: u64,
 }
@@ -160,7 +160,7 @@ impl Iterator for Walk<'_> {
         let next = self.stored.next(self.direction);
         let deletions = self.stored.stepped_over();
         let new = deletions - std::mem::replace(&mut self.deletions, deletions);
-        match self.steps.take(new as usize) {
+        match self.steps.pass(new as usize) {
             Ok(()) => next,
             Err(_) => Some(Err(levelhead::Error::Deletions(deletions))),
         }
@@ -179,7 +179,7 @@ impl<'a> Pairs<'a> {
     pub(crate) fn new(
         store: Range,
         overlay: Option<&Overlay>,
-        steps: &'a Steps,
+        steps: &'a Steps<'a>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
         gives: Gives,

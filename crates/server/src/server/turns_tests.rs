@@ -19,16 +19,21 @@ impl Stand {
         let directory = format!("levelhead-{name}-{}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         let _ = std::fs::remove_dir_all(&directory);
+        let mut stand = Self { server: None, directory };
+        stand.server = Some(stand.start(workers));
+        stand
+    }
+
+    fn start(&self, workers: usize) -> Server {
         let store_options = levelhead::Options {
             capacity_bytes: 512 << 20,
             memtable_bytes: 1 << 20,
             ..levelhead::Options::default()
         };
-        let store = Store::open(&directory, &store_options).expect("a directory of our own");
+        let store = Store::open(&self.directory, &store_options).expect("a directory of our own");
         let listen = Some(([127, 0, 0, 1], 0).into());
         let options = Options { listen, workers, ..Options::default() };
-        let server = Server::start(store, options, Clock::system()).expect("a new store");
-        Self { server: Some(server), directory }
+        Server::start(store, options, Clock::system()).expect("a store of our own")
     }
 
     fn state(&self) -> &State {
@@ -141,4 +146,45 @@ fn others_are_answered_while_a_long_command_runs() {
     drop(lock);
     let sums = joined((2..403).map(|sum| format!(":{sum}\r\n")));
     receive(&mut long, &format!("*401\r\n{sums}"));
+}
+
+/// A transaction that is still under way when the server stops has changed nothing, and the client is told so.
+#[test]
+fn a_long_transaction_ends_with_the_server() {
+    let mut stand = Stand::new("far-stops", 2);
+    let mut client = stand.connect();
+    client.write_all(b"SET a b\r\nMULTI\r\n").expect("it reads");
+    receive(&mut client, "+OK\r\n+OK\r\n");
+    client.write_all("HINCRBY h f 1\r\n".repeat(600).as_bytes()).expect("it reads");
+    receive(&mut client, &"+QUEUED\r\n".repeat(600));
+    let server = stand.server.take().expect("it runs");
+    let state = Arc::clone(&server.state);
+    let lock = state.database.locks.hold(&[b"h"], &[]);
+    client.write_all(b"EXEC\r\n").expect("it reads");
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+    };
+    wait_until(&|| state.far.available_permits() < FAR);
+    let stopper = thread::Builder::new().spawn(move || server.stop()).expect("a thread");
+    wait_until(&|| state.database.stops.load(Ordering::SeqCst));
+    drop(lock);
+    let told = "-EXECABORT Transaction discarded because of: the server stops, and the command was not carried out to its end\r\n";
+    receive(&mut client, told);
+    stopper.join().expect("it ends").expect("nothing is in the way");
+    let access = state.database.access();
+    assert!(access.write(one("late")).is_err(), "nothing is written behind the end");
+    drop(access);
+    drop(state);
+    let server = stand.start(2);
+    stand.server = Some(server);
+    let access = stand.state().database.access();
+    assert_eq!(access.count().map(|count| count.to_string()), Ok("1".to_owned()));
+}
+
+fn one(key: &str) -> crate::data::batch::Batch {
+    let mut batch = crate::data::batch::Batch::default();
+    batch.put(&crate::data::keys::string(key.as_bytes()), b"v".to_vec());
+    batch
 }

@@ -86,6 +86,34 @@ fn stopping_loses_nothing() {
     assert!(there >= acknowledged && acknowledged >= 100, "{there} of {acknowledged}");
 }
 
+/// Who removes many keys does not keep a server that is asked to end: it is told, what is left is there again, and is what is counted.
+#[test]
+fn stopping_waits_for_no_long_command() {
+    let directory = directory("stopping-long");
+    let options = Options { grace_ms: 60_000, durability: Durability::None, ..Options::default() };
+    let server = start(&directory, options, Clock::system());
+    let mut client = Client::of(&server);
+    for part in 0..150 {
+        let pairs = (0..2_000).map(|n| format!("k{part}:{n} v")).collect::<Vec<_>>().join(" ");
+        assert_eq!(client.say(&format!("MSET {pairs}")), "OK");
+    }
+    let mut other = Client::of(&server);
+    other.send(&[b"FLUSHALL"]);
+    while client.say("DBSIZE") == "300000" {}
+    server.stop().expect("nothing is in the way");
+    let said = client::shown(&other.receive().expect("an answer"));
+    assert_eq!(said, "-ERR the server stops, and the command was not carried out to its end");
+    assert_eq!((client.receive(), other.receive()), (None, None));
+    let server = start(&directory, Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    assert!(client.say("INFO keyspace").contains("keys_being_counted:0"), "it was left");
+    let left = client.say("KEYS *").split(' ').count();
+    assert!((2..300_000).contains(&left), "{left}");
+    assert_eq!(client.say("DBSIZE"), left.to_string());
+    assert_eq!(client.say("FLUSHALL"), "OK");
+    assert_eq!(client.say("DBSIZE"), "0");
+}
+
 /// Keys are counted again after a server that was not stopped.
 #[test]
 fn keys_are_counted_again() {
