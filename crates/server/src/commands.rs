@@ -16,6 +16,7 @@ mod help;
 mod keyspace;
 mod parse;
 mod ranges;
+mod room;
 mod scans;
 mod scripts;
 mod server;
@@ -32,14 +33,12 @@ use crate::client::Client;
 use crate::data::database::Access;
 use crate::data::locks::Watched;
 use crate::fault::Fault;
-use crate::resp::{Protocol, Reply};
+use crate::resp::Reply;
 use crate::state::State;
 
+pub(crate) use room::{Items, Room};
 pub(crate) use table::{Group, Spec, find};
 pub(crate) use transactions::Transaction;
-
-/// Bytes of a reply that need not ask whether all connections together have room for it.
-const FREE_REPLY: usize = 1 << 20;
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<(), Fault>;
@@ -56,13 +55,15 @@ pub(crate) struct Session {
     pub transaction: Option<Box<Transaction>>,
     /// Keys that have to be unchanged then, by their counters.
     pub watched: BTreeMap<usize, Watched>,
+    /// Bytes that are set aside for the connection while commands run, without long replies.
+    pub set_aside: usize,
 }
 
 impl Session {
     pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
         let (transaction, watched) = (None, BTreeMap::new());
-        let (is_astray, is_over) = (false, false);
-        Self { client, is_authenticated, is_astray, is_over, transaction, watched }
+        let (is_astray, is_over, set_aside) = (false, false, 0);
+        Self { client, is_authenticated, is_astray, is_over, transaction, watched, set_aside }
     }
 }
 
@@ -87,30 +88,21 @@ impl<'a> Call<'a> {
         self.arguments[1]
     }
 
-    /// Replies must not grow without bound: whoever asks for so much can ask for parts.
-    pub(crate) fn check_room(&self) -> Outcome {
-        check_room(self.state, self.reply)
+    /// The memory that its reply may take.
+    pub(crate) fn room(&self) -> Room<'a> {
+        Room::new(self.state, self.session)
+    }
+
+    /// Things that it is going to say, nobody knows yet how many.
+    pub(crate) fn items(&mut self) -> Items<'_> {
+        let room = self.room();
+        Items::new(self.reply, room)
     }
 
     pub(crate) fn ok(&mut self) -> Outcome {
         self.reply.simple("OK");
         Ok(())
     }
-}
-
-pub(crate) fn check_room(state: &State, reply: &Reply) -> Outcome {
-    let most = state.options.reply_bytes;
-    if reply.len() > most {
-        let message = format!("the reply would have more than {most} bytes; ask for parts of it");
-        return Err(Fault::error(message));
-    }
-    // It grows by doubling, and may be put together of others.
-    if reply.len() > FREE_REPLY && !state.clients.has_room(2 * reply.len()) {
-        let message =
-            "there is no room for so long a reply beside those of others; ask for parts of it";
-        return Err(Fault::error(message));
-    }
-    Ok(())
 }
 
 /// Runs a command, or keeps it for EXEC, and says what came of it, unless its steps are cut short. The one it was, if there is such a one.
@@ -231,27 +223,4 @@ fn unknown(arguments: &[&[u8]]) -> Fault {
         let _ = write!(message, "'{argument}' ");
     }
     Fault::error(message)
-}
-
-/// A reply within a reply, whose length is said before what it holds is known.
-pub(crate) struct Items {
-    pub reply: Reply,
-    pub count: usize,
-}
-
-impl Items {
-    pub(crate) fn new(protocol: Protocol) -> Self {
-        Self { reply: Reply::new(protocol), count: 0 }
-    }
-
-    pub(crate) fn bulk(&mut self, bytes: &[u8]) {
-        self.reply.bulk(bytes);
-        self.count += 1;
-    }
-
-    /// Says them as an array.
-    pub(crate) fn end(mut self, reply: &mut Reply) {
-        reply.array(self.count);
-        reply.append(&self.reply.take());
-    }
 }

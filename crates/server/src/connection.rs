@@ -292,6 +292,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::Over);
         }
+        self.session.set_aside = bytes + allowance;
         let mut next = if place == Some(Place::Far) {
             let (state, session) = (self.state, &mut self.session);
             tokio::task::block_in_place(|| carry_out(state, session, &mut work, turn, Place::Far))

@@ -3,7 +3,7 @@
 use super::decimal::{self, Number};
 use super::parse;
 use super::strings::{added, check_length};
-use super::{Call, Items, Outcome, check_room};
+use super::{Call, Items, Outcome};
 use crate::data::overlay::Gives;
 use crate::data::records::Kind;
 use crate::fault::Fault;
@@ -73,11 +73,11 @@ pub(super) fn hget(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn hmget(call: &mut Call<'_>) -> Outcome {
-    let (fields, state, reply) = (&call.arguments[2..], call.state, &mut *call.reply);
+    let (fields, room, reply) = (&call.arguments[2..], call.room(), &mut *call.reply);
     reply.array(fields.len());
     call.access.each_field(call.arguments[1], fields, |value| {
         reply.maybe_bulk(value.as_deref());
-        check_room(state, reply)
+        room.take(reply.len())
     })
 }
 
@@ -106,34 +106,32 @@ pub(super) fn hlen(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn hgetall(call: &mut Call<'_>) -> Outcome {
-    let items = gather(call, true, true)?;
-    call.reply.map(items.count / 2);
-    let Items { mut reply, .. } = items;
-    call.reply.append(&reply.take());
+    gather(call, true, true)?.end_as_map();
     Ok(())
 }
 
 pub(super) fn hkeys(call: &mut Call<'_>) -> Outcome {
-    gather(call, true, false)?.end(call.reply);
+    gather(call, true, false)?.end();
     Ok(())
 }
 
 pub(super) fn hvals(call: &mut Call<'_>) -> Outcome {
-    gather(call, false, true)?.end(call.reply);
+    gather(call, false, true)?.end();
     Ok(())
 }
 
-fn gather(call: &Call<'_>, fields: bool, values: bool) -> Result<Items, Fault> {
-    let mut items = Items::new(call.reply.protocol);
+fn gather<'c>(call: &'c mut Call<'_>, fields: bool, values: bool) -> Result<Items<'c>, Fault> {
+    let (access, key) = (call.access, call.key());
+    let mut items = call.items();
     let gives = if values { Gives::Pairs } else { Gives::Keys };
-    call.access.each_part(call.key(), (Kind::Hash, gives), None, |field, value| {
+    access.each_part(key, (Kind::Hash, gives), None, |field, value| {
         if fields {
-            items.bulk(field);
+            items.bulk(field)?;
         }
         if values {
-            items.bulk(value);
+            items.bulk(value)?;
         }
-        check_room(call.state, &items.reply).map(|()| true)
+        Ok(true)
     })?;
     Ok(items)
 }

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use super::help::other_part;
 use super::parse::{self, NameBound, is};
-use super::{Call, Items, Outcome, check_room};
+use super::{Call, Items, Outcome};
 use crate::data::database::Entry;
 use crate::data::names::Found;
 use crate::data::rename::{Moved, Replace};
@@ -12,7 +12,6 @@ use crate::data::selection::Limit;
 use crate::fault::Fault;
 use crate::glob;
 use crate::resp::Protocol;
-use crate::state::State;
 
 pub(super) fn del(call: &mut Call<'_>) -> Outcome {
     let removed = call.access.delete(&call.arguments[1..])?;
@@ -181,19 +180,19 @@ pub(super) fn copy(call: &mut Call<'_>) -> Outcome {
 pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     let pattern = call.key();
     let prefix = glob::prefix(pattern);
-    let mut items = Items::new(call.reply.protocol);
-    for name in call.access.names((Bound::Included(&prefix), Bound::Unbounded))? {
+    let access = call.access;
+    let mut items = call.items();
+    for name in access.names((Bound::Included(&prefix), Bound::Unbounded))? {
         let name = name?;
         let key = name.key();
         if !key.starts_with(&prefix) {
             break;
         }
         if glob::matches(pattern, key) {
-            items.bulk(key);
-            check_room(call.state, &items.reply)?;
+            items.bulk(key)?;
         }
     }
-    items.end(call.reply);
+    items.end();
     Ok(())
 }
 
@@ -220,38 +219,34 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
     }
     let (min, max) =
         (parse::name_bound(call.argument(1), false)?, parse::name_bound(call.argument(2), true)?);
-    let mut items = Items::new(call.reply.protocol);
-    let has_pairs = with_values && call.reply.protocol == Protocol::Resp3;
+    let access = call.access;
+    let mut items = call.items();
+    let has_pairs = with_values && items.protocol() == Protocol::Resp3;
     if let (NameBound::At(min), NameBound::At(max)) = (min, max)
         && !limit.is_used_up()
     {
         let bounds = (min, max);
         if with_values {
-            let pairs = call.access.keys(bounds)?;
-            let say = |items: &mut Items, found: Found| say_pair(items, &found, has_pairs);
-            gather(call.state, pairs, limit, &mut items, say)?;
+            let pairs = access.keys(bounds)?;
+            gather(pairs, limit, |found| say_pair(&mut items, &found, has_pairs))?;
         } else {
-            let names = call.access.names(bounds)?;
-            gather(call.state, names, limit, &mut items, |items, name| items.bulk(name.key()))?;
+            gather(access.names(bounds)?, limit, |name| items.bulk(name.key()))?;
         }
     }
-    items.end(call.reply);
+    items.end();
     Ok(())
 }
 
 /// Says those that a limit lets through.
 fn gather<T>(
-    state: &State,
     all: impl Iterator<Item = Result<T, Fault>>,
     mut limit: Limit,
-    items: &mut Items,
-    say: impl Fn(&mut Items, T),
+    mut say: impl FnMut(T) -> Outcome,
 ) -> Outcome {
     for one in all {
         let one = one?;
         if limit.takes() {
-            say(items, one);
-            check_room(state, &items.reply)?;
+            say(one)?;
         }
         if limit.is_used_up() {
             break;
@@ -260,17 +255,21 @@ fn gather<T>(
     Ok(())
 }
 
-fn say_pair(items: &mut Items, found: &Found, is_pair: bool) {
-    if is_pair {
-        items.reply.array(2);
-    }
-    items.reply.bulk(found.key());
+fn say_pair(items: &mut Items<'_>, found: &Found, is_pair: bool) -> Outcome {
     // What is no string has no value of its own.
-    match &found.entry {
-        Entry::String { value, .. } => items.reply.bulk(value),
-        Entry::Head(_) => items.reply.null(),
+    let value = match &found.entry {
+        Entry::String { value, .. } => Some(&value[..]),
+        Entry::Head(_) => None,
+    };
+    if is_pair {
+        return items.one(|reply| {
+            reply.array(2);
+            reply.bulk(found.key());
+            reply.maybe_bulk(value);
+        });
     }
-    items.count += if is_pair { 1 } else { 2 };
+    items.bulk(found.key())?;
+    items.one(|reply| reply.maybe_bulk(value))
 }
 
 /// Removes everything that is there when it begins. Takes as long as there are keys.

@@ -3,12 +3,11 @@
 use std::ops::Bound;
 
 use super::parse::{self, NameBound, is};
-use super::{Call, Outcome};
+use super::{Call, Items, Outcome};
 use crate::data::overlay::Direction;
 use crate::data::selection::{Limit, Selection, Span};
-use crate::data::sorted_sets::Scored;
 use crate::fault::Fault;
-use crate::resp::{Protocol, Reply};
+use crate::resp::Protocol;
 
 /// What a range is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,18 +43,15 @@ pub(super) fn zrevrangebylex(call: &mut Call<'_>) -> Outcome {
 
 fn range(call: &mut Call<'_>, by: By, direction: Direction) -> Outcome {
     let (selection, with_scores) = asked(call, by, direction)?;
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    call.access.each_selected(call.key(), &selection, |member, score| {
-        bytes += member.len() + 32;
-        found.push((member.to_vec(), score));
-        if bytes > call.state.options.reply_bytes {
-            return Err(Fault::error("the reply would be too long; ask for parts of it"));
-        }
-        Ok(())
-    })?;
+    let (access, key) = (call.access, call.key());
+    let mut items = call.items();
     // Version 3 has pairs, version 2 a flat list.
-    say(call.reply, &found, with_scores, with_scores && call.reply.protocol == Protocol::Resp3);
-    call.check_room()
+    let are_pairs = items.protocol() == Protocol::Resp3;
+    access.each_selected(key, &selection, |member, score| {
+        say(&mut items, member, with_scores.then_some(score), are_pairs)
+    })?;
+    items.end();
+    Ok(())
 }
 
 /// What a range command asks for, and whether with scores.
@@ -113,17 +109,19 @@ fn span<'a>(call: &Call<'a>, by: By, direction: Direction) -> Result<Span<'a>, F
     })
 }
 
-fn say(reply: &mut Reply, found: &[Scored], with_scores: bool, are_pairs: bool) {
-    let is_flat = with_scores && !are_pairs;
-    reply.array(if is_flat { 2 * found.len() } else { found.len() });
-    for (member, score) in found {
-        if are_pairs {
+/// One member, alone or with its score.
+fn say(items: &mut Items<'_>, member: &[u8], score: Option<f64>, are_pairs: bool) -> Outcome {
+    match score {
+        Some(score) if are_pairs => items.one(|reply| {
             reply.array(2);
+            reply.bulk(member);
+            reply.double(score);
+        }),
+        Some(score) => {
+            items.bulk(member)?;
+            items.one(|reply| reply.double(score))
         }
-        reply.bulk(member);
-        if with_scores {
-            reply.double(*score);
-        }
+        None => items.bulk(member),
     }
 }
 
@@ -159,8 +157,8 @@ pub(super) fn zremrangebylex(call: &mut Call<'_>) -> Outcome {
 
 fn remove(call: &mut Call<'_>, by: By) -> Outcome {
     let selection = Selection::of(span(call, by, Direction::Up)?);
-    let removed = call.access.take_selected(call.key(), &selection)?;
-    call.reply.count(removed.len());
+    let removed = call.access.take_selected(call.key(), &selection, |_, _| Ok(()))?;
+    call.reply.count(removed);
     Ok(())
 }
 
@@ -181,8 +179,13 @@ fn pop(call: &mut Call<'_>, direction: Direction) -> Outcome {
     let limit = Limit { offset: 0, count: count.unwrap_or(1) };
     let span = Span::Scores(Bound::Unbounded, Bound::Unbounded);
     let selection = Selection { span, direction, limit };
-    let popped = call.access.take_selected(call.key(), &selection)?;
+    let (access, key) = (call.access, call.key());
+    let mut items = call.items();
     // The one member that is popped without a count is no pair, in version 3 either.
-    say(call.reply, &popped, true, count.is_some() && call.reply.protocol == Protocol::Resp3);
+    let are_pairs = count.is_some() && items.protocol() == Protocol::Resp3;
+    access.take_selected(key, &selection, |member, score| {
+        say(&mut items, member, Some(score), are_pairs)
+    })?;
+    items.end();
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use super::parse::{self, is};
-use super::{Call, Items, Outcome, check_room};
-use crate::cursors::From;
+use super::{Call, Items, Outcome};
+use crate::cursors::{Cursors, From};
 use crate::data::names::{Name, Names};
 use crate::data::overlay::Gives;
 use crate::data::records::{self, Kind};
@@ -32,8 +32,10 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
         Some(key) if key[..] >= prefix[..] => Bound::Excluded(&key[..]),
         _ => Bound::Included(&prefix[..]),
     };
-    let (mut items, mut seen, mut last) = (Items::new(call.reply.protocol), 0, None);
-    let mut names = call.access.names((lower, Bound::Unbounded))?;
+    let access = call.access;
+    let mut page = Page::new(call);
+    let (mut seen, mut last) = (0, None);
+    let mut names = access.names((lower, Bound::Unbounded))?;
     while let Some(name) = names.next() {
         let name = name?;
         if !name.key().starts_with(&prefix) {
@@ -43,16 +45,16 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
         let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, name.key()))
             && asked.kind.map_or(Ok(true), |kind| is_of_kind(&names, &name, kind))?;
         if is_wanted {
-            items.bulk(name.key());
+            page.items.on_page(name.key());
         }
         seen += 1;
         last = None;
-        if seen >= asked.count || items.reply.len() > call.state.options.reply_bytes / 2 {
+        if seen >= asked.count || page.items.are_full() {
             last = Some(name.key().to_vec());
             break;
         }
     }
-    say(call, KEYS, last.as_deref(), items);
+    page.end(KEYS, last.as_deref());
     Ok(())
 }
 
@@ -62,18 +64,14 @@ fn is_of_kind(names: &Names<'_>, name: &Name, kind: &[u8]) -> Result<bool, Fault
 }
 
 pub(super) fn hscan(call: &mut Call<'_>) -> Outcome {
-    scan_parts(call, Kind::Hash, FIELDS, |items, value| {
-        items.bulk(value);
-        Ok(())
-    })
+    scan_parts(call, Kind::Hash, FIELDS, |value| Ok(value.to_vec()))
 }
 
 /// In the order of names: one whose score changes is given once all the same.
 pub(super) fn zscan(call: &mut Call<'_>) -> Outcome {
-    scan_parts(call, Kind::SortedSet, MEMBERS, |items, record| {
+    scan_parts(call, Kind::SortedSet, MEMBERS, |record| {
         // A string, in version 3 as well.
-        items.bulk(Reply::double_text(records::decode_score(record)?).as_bytes());
-        Ok(())
+        Ok(Reply::double_text(records::decode_score(record)?).into_bytes())
     })
 }
 
@@ -81,40 +79,54 @@ fn scan_parts(
     call: &mut Call<'_>,
     kind: Kind,
     space: u8,
-    say_record: impl Fn(&mut Items, &[u8]) -> Outcome,
+    shown: impl Fn(&[u8]) -> Result<Vec<u8>, Fault>,
 ) -> Outcome {
     let after = cursor(call, 2, space)?;
-    let mut items = Items::new(call.reply.protocol);
-    if call.access.length(call.key(), kind)? == 0 {
-        say(call, space, None, items);
+    let (access, key, words) = (call.access, call.key(), &call.arguments[3..]);
+    let mut page = Page::new(call);
+    if access.length(key, kind)? == 0 {
+        page.end(space, None);
         return Ok(());
     }
-    let asked = options(&call.arguments[3..], false)?;
-    let most = call.state.options.reply_bytes / 2;
+    let asked = options(words, false)?;
     let (mut seen, mut last, mut has_more) = (0, Vec::new(), false);
-    call.access.each_part(call.key(), (kind, Gives::Pairs), after.as_deref(), |name, record| {
-        if seen >= asked.count || items.reply.len() > most {
+    access.each_part(key, (kind, Gives::Pairs), after.as_deref(), |name, record| {
+        if seen >= asked.count || page.items.are_full() {
             has_more = true;
             return Ok(false);
         }
         if asked.pattern.is_none_or(|pattern| glob::matches(pattern, name)) {
-            items.bulk(name);
-            say_record(&mut items, record)?;
+            page.items.on_page(name);
+            page.items.on_page(&shown(record)?);
         }
         seen += 1;
         last = name.to_vec();
         Ok(true)
     })?;
-    say(call, space, has_more.then_some(&last[..]), items);
+    page.end(space, has_more.then_some(&last[..]));
     Ok(())
 }
 
-/// The cursor behind what was looked at last, if there may be more, and what was found.
-fn say(call: &mut Call<'_>, space: u8, last: Option<&[u8]>, items: Items) {
-    let cursor = last.map_or(0, |name| call.state.cursors.keep(space, name));
-    call.reply.array(2);
-    call.reply.bulk(cursor.to_string().as_bytes());
-    items.end(call.reply);
+/// What a scan has found, and where it goes on. A page for which there is no more room ends there.
+struct Page<'a> {
+    items: Items<'a>,
+    cursors: &'a Cursors,
+}
+
+impl<'a> Page<'a> {
+    fn new(call: &'a mut Call<'_>) -> Self {
+        let cursors = &call.state.cursors;
+        Self { items: call.items(), cursors }
+    }
+
+    /// Says the cursor behind what was looked at last, if there may be more, and what was found.
+    fn end(self, space: u8, last: Option<&[u8]>) {
+        let cursor = last.map_or(0, |name| self.cursors.keep(space, name)).to_string();
+        self.items.end_behind(|reply| {
+            reply.array(2);
+            reply.bulk(cursor.as_bytes());
+        });
+    }
 }
 
 /// The name behind which to go on: a cursor that none gave stands behind all.
@@ -187,32 +199,36 @@ fn random(
     };
     let count = drawn.unwrap_or(1);
     check_draws(count, with_records)?;
-    let mut items = Items::new(call.reply.protocol);
-    let are_pairs = with_records && call.reply.protocol == Protocol::Resp3;
-    let state = call.state;
+    let (access, key, state, room) = (call.access, call.key(), call.state, call.room());
+    let mut items = call.items();
+    let are_pairs = with_records && items.protocol() == Protocol::Resp3;
     let choose = |there: u64| {
-        let most = state.options.reply_bytes as u64 / 8;
-        chosen(count, there, most, || state.random())
+        let draws = drawn_of(count, there, state.options.reply_bytes as u64 / 8)?;
+        // Each is a number before it is a name.
+        room.take(8 * draws as usize)?;
+        Ok(chosen(count > 0, draws, there, || state.random()))
     };
     let gives = if with_records { Gives::Pairs } else { Gives::Keys };
-    call.access.chosen_parts(call.key(), (kind, gives), choose, |name, record| {
-        if are_pairs {
-            items.reply.array(2);
+    access.chosen_parts(key, (kind, gives), choose, |name, record| {
+        let mut outcome = Ok(());
+        items.one(|reply| {
+            if are_pairs {
+                reply.array(2);
+            }
+            reply.bulk(name);
+            if are_pairs {
+                outcome = say_record(reply, record);
+            }
+        })?;
+        if with_records && !are_pairs {
+            items.one(|reply| outcome = say_record(reply, record))?;
         }
-        items.reply.bulk(name);
-        items.count += 1;
-        if with_records {
-            say_record(&mut items.reply, record)?;
-            items.count += usize::from(!are_pairs);
-        }
-        check_room(state, &items.reply)
+        outcome
     })?;
-    if drawn.is_some() {
-        items.end(call.reply);
-    } else if items.count == 0 {
-        call.reply.null();
-    } else {
-        call.reply.append(&items.reply.take());
+    match items.count {
+        _ if drawn.is_some() => items.end(),
+        0 => call.reply.null(),
+        _ => {}
     }
     Ok(())
 }
@@ -232,20 +248,20 @@ fn check_draws(count: i64, with_records: bool) -> Outcome {
     if is_far { Err(Fault::error("value is out of range")) } else { Ok(()) }
 }
 
-/// Which of so many are drawn, in order: `count` different ones, or, if it is negative, as many draws.
-fn chosen(
-    count: i64,
-    there: u64,
-    most: u64,
-    mut random: impl FnMut() -> u64,
-) -> Result<Vec<u64>, Fault> {
+/// How many are drawn of so many: `count` different ones, or, if it is negative, as many draws.
+fn drawn_of(count: i64, there: u64, most: u64) -> Result<u64, Fault> {
     let draws = count.unsigned_abs().min(if count > 0 { there } else { u64::MAX });
-    if draws > most {
-        return Err(Fault::error("value is out of range"));
-    }
-    let mut chosen: Vec<u64> = if count < 0 {
-        (0..draws).map(|_| random() % there).collect()
-    } else {
+    if draws > most { Err(Fault::error("value is out of range")) } else { Ok(draws) }
+}
+
+/// Which of so many are drawn, in order: different ones, or any.
+fn chosen(
+    are_different: bool,
+    draws: u64,
+    there: u64,
+    mut random: impl FnMut() -> u64,
+) -> Vec<u64> {
+    let mut chosen: Vec<u64> = if are_different {
         // Floyd's way: each of the last places, or, if what is drawn up to it was there before, itself.
         let mut set = std::collections::BTreeSet::new();
         for place in there - draws..there {
@@ -253,9 +269,11 @@ fn chosen(
             set.insert(if set.contains(&drawn) { place } else { drawn });
         }
         set.into_iter().collect()
+    } else {
+        (0..draws).map(|_| random() % there).collect()
     };
     chosen.sort_unstable();
-    Ok(chosen)
+    chosen
 }
 
 #[cfg(test)]
@@ -269,12 +287,14 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             state >> 33
         };
-        let different = chosen(5, 8, 100, &mut random).expect("few");
+        let different = chosen(true, 5, 8, &mut random);
         assert!(different.len() == 5 && different.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(chosen(9, 3, 100, &mut random), Ok(vec![0, 1, 2]));
-        let draws = chosen(-50, 3, 100, &mut random).expect("few");
+        assert_eq!(chosen(true, 3, 3, &mut random), [0, 1, 2]);
+        let draws = chosen(false, 50, 3, &mut random);
         assert!(draws.len() == 50 && (0..3).all(|place| draws.contains(&place)));
-        assert_eq!(chosen(0, 3, 100, &mut random), Ok(Vec::new()));
-        assert!(chosen(-101, 3, 100, &mut random).is_err());
+        assert!(chosen(false, 0, 3, &mut random).is_empty());
+        assert_eq!((drawn_of(9, 3, 100), drawn_of(5, 8, 100)), (Ok(3), Ok(5)));
+        assert_eq!((drawn_of(-50, 3, 100), drawn_of(0, 3, 100)), (Ok(50), Ok(0)));
+        assert!(drawn_of(-101, 3, 100).is_err() && drawn_of(i64::MIN, 3, 100).is_err());
     }
 }

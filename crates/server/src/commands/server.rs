@@ -3,7 +3,7 @@
 use super::help::other_part;
 use super::parse::{self, is};
 use super::table::{COMMANDS, Spec, find};
-use super::{Call, Outcome, check_room};
+use super::{Call, Outcome};
 use crate::cluster::{Cluster, Node, slot_of};
 use crate::fault::Fault;
 use crate::resp::Reply;
@@ -107,7 +107,7 @@ fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
 }
 
 pub(super) fn command(call: &mut Call<'_>) -> Outcome {
-    let reply = &mut *call.reply;
+    let (room, reply) = (call.room(), &mut *call.reply);
     match call.arguments {
         [_] => {
             reply.array(COMMANDS.len());
@@ -129,7 +129,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
                     Some(spec) => say_spec(reply, spec),
                     None => reply.null(),
                 }
-                check_room(call.state, reply)?;
+                room.take(reply.len())?;
             }
         }
         [_, word, names @ ..] if is(word, "DOCS") => {
@@ -139,7 +139,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             reply.map(specs.len());
             for spec in specs {
                 say_docs(reply, spec);
-                check_room(call.state, reply)?;
+                room.take(reply.len())?;
             }
         }
         [_, word, command @ ..] if is(word, "GETKEYS") && !command.is_empty() => {
@@ -148,6 +148,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             reply.array(keys.len());
             for key in keys {
                 reply.bulk(key);
+                room.take(reply.len())?;
             }
         }
         [_, word, ..] => return other_part(reply, word, "COMMAND"),

@@ -70,18 +70,20 @@ pub(super) fn zrem(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn zscore(call: &mut Call<'_>) -> Outcome {
-    let scores = call.access.scores(call.key(), &call.arguments[2..])?;
-    maybe_double(call.reply, scores[0]);
-    Ok(())
+    let reply = &mut *call.reply;
+    call.access.each_score(call.arguments[1], &call.arguments[2..], |score| {
+        maybe_double(reply, score);
+        Ok(())
+    })
 }
 
 pub(super) fn zmscore(call: &mut Call<'_>) -> Outcome {
-    let scores = call.access.scores(call.key(), &call.arguments[2..])?;
-    call.reply.array(scores.len());
-    for score in scores {
-        maybe_double(call.reply, score);
-    }
-    Ok(())
+    let (members, room, reply) = (&call.arguments[2..], call.room(), &mut *call.reply);
+    reply.array(members.len());
+    call.access.each_score(call.arguments[1], members, |score| {
+        maybe_double(reply, score);
+        room.take(reply.len())
+    })
 }
 
 fn maybe_double(reply: &mut Reply, score: Option<f64>) {

@@ -240,6 +240,7 @@ pub(super) fn added(value: Option<Vec<u8>>, by: i64) -> Result<(Vec<u8>, i64), F
 }
 
 pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
+    let room = call.room();
     call.reply.array(call.arguments.len() - 1);
     for key in &call.arguments[1..] {
         // A key that holds something else has no string.
@@ -248,7 +249,7 @@ pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
             value => value?,
         };
         call.reply.maybe_bulk(value.as_deref());
-        call.check_room()?;
+        room.take(call.reply.len())?;
     }
     Ok(())
 }

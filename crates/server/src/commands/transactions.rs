@@ -4,9 +4,8 @@
 //! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing, and when they expire; EXEC
 //! compares, with those keys locked too.
 
-use super::{
-    Call, FREE_REPLY, Group, Outcome, Session, Spec, check_database, check_room, find, say,
-};
+use super::room::FREE_REPLY;
+use super::{Call, Group, Outcome, Session, Spec, check_database, find, say};
 use crate::data::locks::Watched;
 use crate::data::overlay::Overlay;
 use crate::fault::Fault;
@@ -160,7 +159,7 @@ fn run_all(
         return Ok(());
     }
     access.steps.set(&call.access.steps);
-    let was_astray = call.session.is_astray;
+    let (was_astray, room) = (call.session.is_astray, call.room());
     call.reply.array(commands.len());
     for words in commands {
         let Some(spec) = find(words[0]) else { continue }; // it was there when it was kept
@@ -179,7 +178,7 @@ fn run_all(
         access.steps.go_on().map_err(|fault| discarded(&fault))?;
         say(state, call.reply, begin, outcome);
         // Not of one command: of all of them, which are few bytes and may ask for many.
-        check_room(state, call.reply).map_err(|fault| discarded(&fault))?;
+        room.take(call.reply.len()).map_err(|fault| discarded(&fault))?;
         let changes = access.overlay.as_ref().map_or(0, Overlay::bytes);
         check_changes(state, changes).map_err(|fault| discarded(&fault))?;
     }

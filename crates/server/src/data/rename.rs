@@ -9,6 +9,9 @@ use crate::fault::Fault;
 /// Bytes of a collection that can be copied, or removed, at a time: more than a batch of the store takes unless its memtables are larger than usual.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
+/// Bytes that a part takes in memory besides its key and record until it is written.
+const PART_BYTES: usize = 80;
+
 /// Whether what stands under the other key may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Replace {
@@ -86,7 +89,7 @@ impl Access<'_> {
             for pair in self.between(&first, &end) {
                 self.steps.take(1)?;
                 let (at, record) = pair?;
-                bytes += at.len() + record.len();
+                bytes += at.len() + record.len() + PART_BYTES;
                 batch.put(&[&own[..], &at[own.len()..]].concat(), record);
                 if bytes > MOST_BYTES {
                     return Err(Fault::error("what the key holds is too large to be copied"));

@@ -36,8 +36,8 @@ pub(crate) struct Added {
     pub score: Option<f64>,
 }
 
-/// A member and its score.
-pub(crate) type Scored = (Vec<u8>, f64);
+/// Bytes that the removal of a member takes in memory, besides its name twice, until it is written.
+const REMOVAL_BYTES: usize = 160;
 
 impl Access<'_> {
     /// Gives members of a sorted set scores.
@@ -118,13 +118,20 @@ impl Access<'_> {
         Ok(removed)
     }
 
-    /// Scores of members, as they are together.
-    pub(crate) fn scores(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<Option<f64>>, Fault> {
+    /// Shows the scores of members, as they are together.
+    pub(crate) fn each_score(
+        &self,
+        key: &[u8],
+        members: &[&[u8]],
+        mut show: impl FnMut(Option<f64>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let _lock = self.lock_to_read(key);
-        let Some(head) = self.collection(key, Kind::SortedSet)? else {
-            return Ok(vec![None; members.len()]);
+        let head = self.collection(key, Kind::SortedSet)?;
+        let score = |member: &[u8]| match &head {
+            Some(head) => self.score_of(head, member),
+            None => Ok(None),
         };
-        members.iter().map(|member| self.score_of(&head, member)).collect()
+        members.iter().try_for_each(|member| show(score(member)?))
     }
 
     fn score_of(&self, head: &Head, member: &[u8]) -> Result<Option<f64>, Fault> {
@@ -174,27 +181,27 @@ impl Access<'_> {
         }
     }
 
-    /// Takes the members of a selection away, and gives them.
+    /// Takes the members of a selection away, and shows them before; how many there were. An error of `show` leaves them there.
     pub(crate) fn take_selected(
         &self,
         key: &[u8],
         selection: &Selection<'_>,
-    ) -> Result<Vec<Scored>, Fault> {
+        mut show: impl FnMut(&[u8], f64) -> Result<(), Fault>,
+    ) -> Result<usize, Fault> {
         let _lock = self.lock(key);
-        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(Vec::new()) };
-        let (mut batch, mut taken) = (Batch::that_makes_room(), Vec::new());
-        let mut bytes = 0;
+        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(0) };
+        let (mut batch, mut taken, mut bytes) = (Batch::that_makes_room(), 0, 0);
         self.walk_selection(&head, selection, |member, score| {
-            bytes += 2 * member.len();
+            bytes += 2 * member.len() + REMOVAL_BYTES;
             if bytes > MOST_BYTES {
                 return Err(Fault::error("there are too many members to be removed at a time"));
             }
             batch.delete(&keys::score(head.id, score, member));
             batch.delete(&keys::member(head.id, member));
-            taken.push((member.to_vec(), score));
-            Ok(())
+            taken += 1;
+            show(member, score)
         })?;
-        self.shrink(key, head, taken.len(), batch)?;
+        self.shrink(key, head, taken, batch)?;
         Ok(taken)
     }
 }

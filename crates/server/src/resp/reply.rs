@@ -10,6 +10,9 @@ pub enum Protocol {
     Resp3,
 }
 
+/// Bytes of memory that are kept where something was unsaid.
+const KEPT: usize = 1 << 20;
+
 /// Replies, one behind the other. What version 2 has no form for takes the one that Redis gives it.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
@@ -49,6 +52,13 @@ impl Reply {
         std::mem::take(&mut self.bytes)
     }
 
+    /// Says something in front of what was said behind the first `place` bytes.
+    pub(crate) fn insert(&mut self, place: usize, say: impl FnOnce(&mut Self)) {
+        let mut said = Self::new(self.protocol);
+        say(&mut said);
+        drop(self.bytes.splice(place..place, said.bytes));
+    }
+
     /// Says what another one said.
     pub fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -57,6 +67,9 @@ impl Reply {
     /// Unsays what was said behind the first `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
+        if self.bytes.capacity() > KEPT {
+            self.bytes.shrink_to(KEPT);
+        }
     }
 
     fn head(&mut self, sign: u8, number: impl itoa::Number) {

@@ -12,6 +12,7 @@ mod full;
 mod instants;
 mod pages;
 mod pipelines;
+mod replies;
 mod secret;
 mod transactions;
 mod words;
