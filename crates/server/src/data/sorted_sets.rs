@@ -164,7 +164,12 @@ impl Access<'_> {
             before += 1;
         }
         // From the end the walk has met the member itself.
-        Ok(Some((before - usize::from(direction == Direction::Down), score)))
+        let rank: Option<usize> = match direction {
+            Direction::Up => Some(before),
+            Direction::Down => before.checked_sub(1),
+        };
+        let damaged = || Fault::error("damaged: a member has no place by its score");
+        Ok(Some((rank.ok_or_else(damaged)?, score)))
     }
 
     /// Shows the members of a selection and their scores, in its order.

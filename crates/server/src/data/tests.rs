@@ -344,3 +344,55 @@ fn keys_are_counted_anew_while_others_write() {
     });
     assert_eq!(database.count(), names(&database.access()) as u64);
 }
+
+/// One key that cannot be read keeps no others from going; it is no absence, and goes once something else stands there.
+#[test]
+fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
+    let stand = Stand::new("unreadable");
+    let database = stand.database();
+    let access = database.access();
+    for number in 0..1_000 {
+        let mut batch = super::batch::Batch::default();
+        let key = format!("k{number:04}");
+        access.put_string(&mut batch, key.as_bytes(), b"v", Some(access.now + 10)).expect("short");
+        access.write(batch).expect("there is room");
+    }
+    // No record that this server writes.
+    stand.store().put(&super::keys::string(b"k0100"), &[7]).expect("there is room");
+    stand.hand.advance_ms(10);
+    let access = database.access();
+    let mut sweeper = Sweeper::default();
+    let (swept, is_all) = sweep(&mut sweeper, &database, 100);
+    assert_eq!((swept.expired, is_all, database.count()), (999, true, 1));
+    let told = |access: &Access<'_>| {
+        let mut names = access.names((Bound::Unbounded, Bound::Unbounded)).expect("notes are");
+        names.any(|name| name.is_err_and(|fault| fault.message().contains("damaged")))
+    };
+    assert!(told(&access) && access.look(b"k0100").is_err());
+    // Others go behind it, without a walk over all that was deleted.
+    let before = stand.stepped_over();
+    let mut batch = super::batch::Batch::default();
+    access.put_string(&mut batch, b"later", b"v", Some(access.now + 10)).expect("short");
+    access.write(batch).expect("there is room");
+    stand.hand.advance_ms(10);
+    let (swept, is_all) = sweep(&mut sweeper, &database, 100);
+    assert_eq!((swept.expired, is_all, database.count()), (1, true, 1));
+    assert!(stand.stepped_over() - before < 100 && told(&database.access()));
+    // It is written anew, with another time.
+    let access = database.access();
+    let mut batch = super::batch::Batch::default();
+    access.put_string(&mut batch, b"k0100", b"v", Some(access.now + 10)).expect("short");
+    access.write(batch).expect("there is room");
+    stand.hand.advance_ms(10);
+    assert!(!told(&database.access()));
+    let (swept, is_all) = sweep(&mut sweeper, &database, 100);
+    assert_eq!((swept.expired, is_all, database.count()), (1, true, 0));
+    // The note of before is tried again now and then.
+    let notes = || {
+        let (from, to) = super::keys::all(Space::Expiry);
+        database.access().names_between(&from, &to).count()
+    };
+    assert_eq!(notes(), 1);
+    (0..1_000).for_each(|_| assert!(sweep(&mut sweeper, &database, 100).1));
+    assert_eq!((notes(), database.count()), (0, 0));
+}

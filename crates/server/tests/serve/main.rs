@@ -6,6 +6,7 @@ mod beyond;
 mod client;
 mod clocks;
 mod crowds;
+mod damaged;
 mod far;
 mod flushed;
 mod full;
