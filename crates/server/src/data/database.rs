@@ -323,13 +323,18 @@ impl Access<'_> {
 
     /// What a key holds that is not locked, unless it has expired.
     pub(crate) fn look(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        if self.overlay.is_some() || !self.database.has_heads.load(Ordering::SeqCst) {
+            return self.find(key);
+        }
+        let glance = self.database.locks.glance(key);
         if let Some(entry) = self.find_any(key)? {
             return Ok(Some(entry).filter(|entry| self.is_alive(entry)));
         }
-        if self.overlay.is_some() || !self.database.has_heads.load(Ordering::SeqCst) {
+        if glance.is_some_and(|glance| self.database.locks.is_as_it_was(glance)) {
             return Ok(None);
         }
-        // A string may have taken the place of a collection behind the look for the one and in front of that for the other.
+        // A string may have taken the place of a collection behind the look for the one and in front of that for the other. An instant costs more
+        // than both looks.
         self.look_at(&self.database.store.snapshot()?, key)
     }
 

@@ -51,6 +51,13 @@ impl Watched {
     }
 }
 
+/// A key that nobody was changing, and how often it had been locked for writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glance {
+    hash: u64,
+    count: u32,
+}
+
 fn lock(hash: u64) -> usize {
     (hash % LOCKS) as usize
 }
@@ -123,6 +130,18 @@ impl Locks {
         self.counters[counter(hash)].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A look at a key, unless somebody is changing it. Nobody waits.
+    pub(crate) fn glance(&self, key: &[u8]) -> Option<Glance> {
+        let hash = self.hash(key);
+        let _reading = self.all[lock(hash)].try_read().ok()?;
+        Some(Glance { hash, count: self.counters[counter(hash)].load(Ordering::Relaxed) })
+    }
+
+    /// Whether nobody has begun to change it since: whoever has seen a change in the store sees that it was counted before.
+    pub(crate) fn is_as_it_was(&self, glance: Glance) -> bool {
+        self.counters[counter(glance.hash)].load(Ordering::Relaxed) == glance.count
+    }
+
     /// Counts a key, which is locked and goes because its time has come.
     pub(crate) fn sweep(&self, key: &[u8]) {
         self.swept[counter(self.hash(key))].fetch_add(1, Ordering::Relaxed);
@@ -166,6 +185,17 @@ mod tests {
         assert!(locks.is_unchanged(&watched, 0));
         drop(locks.write_one(b"a"));
         assert!(!locks.is_unchanged(&watched, 0));
+    }
+
+    #[test]
+    fn a_glance_is_of_what_nobody_changes() {
+        let locks = Locks::new();
+        let glance = locks.glance(b"a").expect("nobody has it");
+        assert!(locks.is_as_it_was(glance));
+        let writing = locks.write_one(b"a");
+        assert!(!locks.is_as_it_was(glance) && locks.glance(b"a").is_none());
+        drop(writing);
+        assert!(!locks.is_as_it_was(glance) && locks.glance(b"a").is_some());
     }
 
     #[test]
