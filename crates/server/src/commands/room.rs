@@ -1,5 +1,5 @@
 //! Memory for replies. How long one gets is not known before; so it is set aside while the reply grows, of what all connections have together, and is the
-//! connection's until the reply is sent. Nobody has to go for it: where there is none the client is told so, and may ask for parts.
+//! connection's until the reply is sent. No other connection is ended for it: where there is none the client is told so, and may ask for parts.
 
 use std::cell::Cell;
 use std::sync::Arc;

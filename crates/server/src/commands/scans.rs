@@ -107,7 +107,7 @@ fn scan_parts(
     Ok(())
 }
 
-/// What a scan has found, and where it goes on. A page for which there is no more room ends there.
+/// A page of a scan: names that it has found, and where it goes on. A page for which there is no more room ends there.
 struct Page<'a> {
     items: Items<'a>,
     cursors: &'a Cursors,

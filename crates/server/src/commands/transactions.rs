@@ -174,7 +174,7 @@ fn run_all(
             call.session.is_astray = was_astray;
             return outcome;
         }
-        // What one of them was told is no answer for all of them: nothing is written.
+        // An error of one of them is no answer for all of them: nothing is written.
         access.steps.go_on().map_err(|fault| discarded(&fault))?;
         say(state, call.reply, begin, outcome);
         // Not of one command: of all of them, which are few bytes and may ask for many.

@@ -306,7 +306,7 @@ impl Access<'_> {
         expiry.is_some_and(|at| at <= self.now)
     }
 
-    /// What a key holds that is locked, unless it has expired.
+    /// The entry of a key that is locked, unless it has expired.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         Ok(self.find_any(key)?.filter(|entry| self.is_alive(entry)))
     }
@@ -315,13 +315,13 @@ impl Access<'_> {
         !self.has_expired(entry.expiry())
     }
 
-    /// What stands under a key that is locked, whether it has expired or not. Nothing stands under one that is too long: only who would write it has
+    /// The entry of a key that is locked, whether it has expired or not. Nothing stands under one that is too long: only who would write it has
     /// to know.
     pub(crate) fn find_any(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         self.find_from(When::Now, key)
     }
 
-    /// What a key holds that is not locked, unless it has expired.
+    /// The entry of a key that is not locked, unless it has expired.
     pub(crate) fn look(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         if self.overlay.is_some() || !self.database.has_heads.load(Ordering::SeqCst) {
             return self.find(key);
@@ -338,7 +338,7 @@ impl Access<'_> {
         self.look_at(&self.database.store.snapshot()?, key)
     }
 
-    /// What a key held at an instant, unless that has expired.
+    /// The entry of a key at an instant, unless it has expired.
     pub(super) fn look_at(&self, instant: &Snapshot, key: &[u8]) -> Result<Option<Entry>, Fault> {
         Ok(self.find_from(When::At(instant), key)?.filter(|entry| self.is_alive(entry)))
     }

@@ -6,7 +6,7 @@
 //! Besides, it is counted how often a key was locked for writing, so that a transaction can tell whether something it watches
 //! has changed. There are fewer counters than keys: it may be told so of a key that has not.
 //!
-//! A key that expires has changed when its time has come, swept or not. What the sweep takes away is counted apart: who has watched a key that
+//! A key that expires has changed when its time has come, swept or not. Keys that the sweep takes away are counted apart: who has watched a key that
 //! had expired by then, or never does, is told of no change.
 
 use std::hash::{BuildHasher, RandomState};
@@ -130,7 +130,7 @@ impl Locks {
         self.counters[counter(hash)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A look at a key, unless somebody is changing it. Nobody waits.
+    /// A look at a key, unless somebody is changing it, without waiting.
     pub(crate) fn glance(&self, key: &[u8]) -> Option<Glance> {
         let hash = self.hash(key);
         let _reading = self.all[lock(hash)].try_read().ok()?;

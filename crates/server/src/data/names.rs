@@ -177,7 +177,7 @@ impl Access<'_> {
 }
 
 impl Names<'_> {
-    /// What a key of these holds; nothing, if it has expired.
+    /// The kind of a key of these; nothing, if it has expired.
     pub(crate) fn kind(&self, name: &Name) -> Result<Option<Kind>, Fault> {
         if name.is_string {
             return Ok(Some(Kind::String));
@@ -218,7 +218,7 @@ impl Iterator for Places<'_> {
     type Item = Result<Place, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // What cannot be read comes first: an error is no absence.
+        // An error comes first: it is no absence.
         fn key(pair: &Pair) -> &[u8] {
             pair.as_ref().map_or(&[], |(at, _)| &at[1..])
         }

@@ -115,7 +115,7 @@ mod tests {
         assert!(steps.take(1).is_err() && steps.are_cut_short());
         steps.begin(true);
         assert!(steps.take(2 * NEAR).is_ok() && !steps.are_cut_short());
-        // Who is near has come to the end before the server has.
+        // A command that is near has come to its end before the server has.
         stops.store(true, Ordering::Relaxed);
         assert!(steps.take(1).is_err() && steps.go_on().is_err() && !steps.are_cut_short());
         steps.begin(false);

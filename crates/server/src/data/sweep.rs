@@ -4,7 +4,7 @@
 //! and again. How far notes were swept their [`Frontier`](super::frontier::Frontier) knows, how far the parts of a collection the [`Sweeper`]. Both
 //! are in memory alone. After a restart the first step comes to what is still there, and steps over what went before once.
 //!
-//! What cannot be read stays, and so does the frontier before it: readers compare keys with its note, and are told. Everything behind it goes.
+//! A key that cannot be read stays, and so does the frontier before it: readers compare keys with its note, and are told. Everything behind it goes.
 
 use levelhead::Durability;
 
@@ -156,7 +156,7 @@ impl Sweeper {
     }
 }
 
-/// What has become of the parts of a collection.
+/// How far the parts of a collection have gone.
 enum Parts {
     Gone,
     More,

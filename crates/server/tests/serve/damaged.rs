@@ -41,7 +41,7 @@ fn words(of: &dyn Fn(usize) -> String) -> String {
     (0..MANY).map(of).collect::<Vec<_>>().join(" ")
 }
 
-/// What is asked, one behind the other.
+/// Questions, one behind the other.
 fn questions() -> Vec<String> {
     let lines = [
         "DBSIZE",
@@ -95,7 +95,7 @@ fn filled(directory: &Path) {
     store.delete(b"\x01c").expect("it takes writes");
 }
 
-/// What a file has in it: blocks that are not zeros, by what they are (docs/format.md).
+/// The contents of a file: blocks that are not zeros, by what they are (docs/format.md).
 type Blocks = BTreeMap<u8, Vec<(u64, Vec<u8>)>>;
 
 fn blocks(file: &File) -> Blocks {

@@ -1,4 +1,4 @@
-//! What is said of several keys is of one instant: strings and collections stand apart, and transactions change both.
+//! Answers about several keys are of one instant: strings and collections stand apart, and transactions change both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -88,7 +88,7 @@ fn stopping_loses_nothing() {
     assert!(there >= acknowledged && acknowledged >= 100, "{there} of {acknowledged}");
 }
 
-/// Who removes many keys does not keep a server that is asked to end: it is told, what is left is there again, and is what is counted.
+/// A client that removes many keys does not keep a server that is asked to end: it is told, what is left is there again, and is what is counted.
 #[test]
 fn stopping_waits_for_no_long_command() {
     let directory = directory("stopping-long");
