@@ -3,6 +3,7 @@
 //! A decoder is shown the same buffer again and again as it grows, and goes on where it had stopped: a command of
 //! a million bytes that comes in small pieces is looked at once.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -36,7 +37,7 @@ impl Default for Limits {
 
 /// A client that does not speak the protocol: it is told, and let go.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProtocolError(pub(crate) &'static str);
+pub struct ProtocolError(pub(crate) Cow<'static, str>);
 
 impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +122,7 @@ impl Decoder {
                 };
                 let Ok(count) = usize::try_from(count) else { continue };
                 if count > limits.arguments {
-                    return Err(ProtocolError("invalid multibulk length"));
+                    return Err(ProtocolError("invalid multibulk length".into()));
                 }
                 (self.start, self.missing) = (start, count);
                 continue;
@@ -188,14 +189,14 @@ impl Decoder {
             Some(found) => {
                 let end = from + found;
                 if end - self.at > limits.line_bytes {
-                    return Err(ProtocolError("too big inline request"));
+                    return Err(ProtocolError("too big inline request".into()));
                 }
                 let line = &buffer[self.at..end];
                 self.at = end + 1;
                 Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
             }
             None if buffer.len() - self.at > limits.line_bytes => {
-                Err(ProtocolError("too big inline request"))
+                Err(ProtocolError("too big inline request".into()))
             }
             None => {
                 self.scanned = buffer.len();
@@ -210,9 +211,10 @@ impl Decoder {
         limits: &Limits,
     ) -> Result<Option<Vec<Vec<u8>>>, ProtocolError> {
         let Some(line) = self.line(buffer, limits)? else { return Ok(None) };
-        let words = inline::split(line).ok_or(ProtocolError("unbalanced quotes in request"))?;
+        let words =
+            inline::split(line).ok_or(ProtocolError("unbalanced quotes in request".into()))?;
         let is_too_much = words.len() > limits.arguments;
-        if is_too_much { Err(ProtocolError("too many arguments")) } else { Ok(Some(words)) }
+        if is_too_much { Err(ProtocolError("too many arguments".into())) } else { Ok(Some(words)) }
     }
 
     /// The number in a line that begins with a sign of its kind, which was looked at.
@@ -225,7 +227,7 @@ impl Decoder {
         let Some(line) = self.line(buffer, limits)? else { return Ok(None) };
         let text = line.get(1..).and_then(|digits| std::str::from_utf8(digits).ok());
         let number = text.and_then(|digits| digits.parse().ok());
-        number.map(Some).ok_or(ProtocolError(wrong))
+        number.map(Some).ok_or(ProtocolError(wrong.into()))
     }
 
     fn argument(
@@ -237,20 +239,23 @@ impl Decoder {
         match buffer.get(begin) {
             None => return Ok(None),
             Some(b'$') => {}
-            Some(_) => return Err(ProtocolError("expected '$'")),
+            Some(other) => {
+                let got = format!("expected '$', got '{}'", other.escape_ascii());
+                return Err(ProtocolError(got.into()));
+            }
         }
         let Some(length) = self.head(buffer, limits, "invalid bulk length")? else {
             return Ok(None);
         };
         let length = usize::try_from(length).ok().filter(|length| *length <= limits.argument_bytes);
-        let length = length.ok_or(ProtocolError("invalid bulk length"))?;
+        let length = length.ok_or(ProtocolError("invalid bulk length".into()))?;
         let from = self.at;
         let Some(end) = buffer.get(from + length..from + length + 2) else {
             self.at = begin; // its head is short, and read again
             return Ok(None);
         };
         if end != b"\r\n" {
-            return Err(ProtocolError("expected the end of a bulk string"));
+            return Err(ProtocolError("expected the end of a bulk string".into()));
         }
         self.at = from + length + 2;
         Ok(Some(from..from + length))
@@ -282,7 +287,7 @@ mod tests {
         let cases: [(&[u8], &str); 9] = [
             (b"*x\r\n", "invalid multibulk length"),
             (b"*99999999999\r\n", "invalid multibulk length"),
-            (b"*1\r\n:1\r\n", "expected '$'"),
+            (b"*1\r\n:1\r\n", "expected '$', got ':'"),
             (b"*1\r\n$-1\r\n", "invalid bulk length"),
             (b"*1\r\n$9999999999\r\n", "invalid bulk length"),
             (b"*1\r\n$1\r\nabc", "expected the end of a bulk string"),
@@ -291,7 +296,7 @@ mod tests {
             (b"*\xff\r\n", "invalid multibulk length"),
         ];
         for (bytes, what) in cases {
-            assert_eq!(all(bytes), Err(ProtocolError(what)), "{}", bytes.escape_ascii());
+            assert_eq!(all(bytes), Err(ProtocolError(what.into())), "{}", bytes.escape_ascii());
         }
     }
 
