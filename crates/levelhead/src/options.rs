@@ -228,6 +228,13 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
             "replace_lost makes a directory anew, and read_only writes nothing: ask for one of them".to_owned(),
         );
     }
+    if options.replace_lost && directories < 3 {
+        return invalid(
+            "replace_lost makes one of several directories anew from the others, and there are none: without what is lost the \
+             store would be empty"
+                .to_owned(),
+        );
+    }
     if options.windows != Windows::Off && directories < 3 {
         return invalid(
             "windows are kept on three directories and more: what lies on the one that is written is rebuilt from the others"

@@ -33,8 +33,9 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     let said = directories.iter().filter_map(|directory| directory::read(directory).ok().flatten());
     let members = directories.len();
     let said = said.filter(|said| usize::from(said.members) == members);
-    if let Some(identity) = said.max_by_key(|said| said.capacity_bytes) {
-        return Ok(vec![Identity { member: 0, is_being_made: false, ..identity }]);
+    let said: Vec<Vec<Identity>> = said.map(|said| vec![said]).collect();
+    if let Some([identity, ..]) = of_most(said)?.as_deref() {
+        return Ok(vec![Identity { member: 0, is_being_made: false, ..identity.clone() }]);
     }
     // Pages do not say which values may stand beside keys: as long ones as any may, to read them.
     let read = |identity: Identity| {
@@ -48,10 +49,30 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     let files = directories.iter().map(|directory| directory::data_file(directory));
     let found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
     let found: Vec<_> = found.collect::<Result<_, _>>()?;
-    // One that was cut is shorter than it was.
+    Ok(of_most(found)?.into_iter().flatten().map(read).collect())
+}
+
+/// Of what directories say they are what most of them do: somebody else's may be among them. Of the same store the longest: one that was cut is shorter than
+/// it was.
+fn of_most(said: Vec<Vec<Identity>>) -> Result<Option<Vec<Identity>>, Error> {
+    let mut stores: BTreeMap<u32, Vec<Vec<Identity>>> = BTreeMap::new();
+    for shapes in said {
+        if let Some(first) = shapes.first() {
+            stores.entry(first.id).or_default().push(shapes);
+        }
+    }
+    let most = stores.values().map(Vec::len).max();
+    let mut likely = stores.into_values().filter(|said| Some(said.len()) == most);
+    let (first, other) = (likely.next(), likely.next());
+    if other.is_some() {
+        return Err(Error::Invalid(
+            "these directories are of different stores, and as many of one as of another: give those of one, with a path where \
+             nothing is in place of each that is lost"
+                .to_owned(),
+        ));
+    }
     let capacity = |shapes: &Vec<Identity>| shapes.iter().map(|it| it.capacity_bytes).max();
-    let longest = found.into_iter().max_by_key(capacity);
-    Ok(longest.into_iter().flatten().map(read).collect())
+    Ok(first.into_iter().flatten().max_by_key(capacity))
 }
 
 /// A store on one file.
@@ -139,6 +160,20 @@ fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Vec<Ident
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stranger_among_directories_is_not_believed() {
+        let says = |id, bytes: u64| vec![Identity::new(id, 3, bytes << 20)];
+        let of =
+            |said: &[(u32, u64)]| of_most(said.iter().map(|(id, mib)| says(*id, *mib)).collect());
+        let found = |said| of(said).expect("most are of one").map(|shapes| shapes[0].id);
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[(7, 64)]), Some(7));
+        assert_eq!(found(&[(7, 64), (9, 256), (7, 128)]), Some(7));
+        let longest = of(&[(7, 64), (9, 256), (7, 128)]).expect("most are of one").expect("some");
+        assert_eq!(longest, says(7, 128), "one was cut");
+        of(&[(7, 64), (9, 64)]).expect_err("as many of one as of the other");
+    }
 
     #[test]
     fn a_shape_that_a_store_was_made_with_is_among_those_that_its_file_says() {

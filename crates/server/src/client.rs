@@ -227,11 +227,21 @@ impl Clients {
         bytes.min(self.most_bytes / 64)
     }
 
+    /// Sets that much aside for a reply that grows, if there is room now; nobody has to go for it. A quarter is left for what others send meanwhile.
+    pub(crate) fn take_for_reply(&self, client: &Client, bytes: usize) -> bool {
+        self.take_up_to(client, bytes, self.most_bytes - self.most_bytes / 4)
+    }
+
     /// Sets that much aside if there is room now; nobody has to go for it.
     pub(crate) fn take(&self, client: &Client, bytes: usize) -> bool {
+        self.take_up_to(client, bytes, self.most_bytes)
+    }
+
+    /// Sets that much aside if all hold no more than `most` then.
+    fn take_up_to(&self, client: &Client, bytes: usize, most: usize) -> bool {
         let before = client.bytes.load(Ordering::SeqCst);
         let more = bytes.saturating_sub(before);
-        let fits = |all: usize| all.checked_add(more).filter(|all| *all <= self.most_bytes);
+        let fits = |all: usize| all.checked_add(more).filter(|all| *all <= most);
         let is_taken = self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok();
         if is_taken {
             // Nobody else changes what this one holds.

@@ -55,9 +55,9 @@ impl<M: Medium> Engine<M> {
 
     async fn open_on(setup: Setup<M>, journal: Option<M>) -> Result<Self, OpenError> {
         let mut engine = Self::build_on(setup, journal)?;
-        engine.inner.front.check_memtables()?;
         let scan = engine.inner.store.scan().await?;
         let Some(scan) = scan else {
+            engine.inner.front.check_memtables()?;
             engine.inner.store.release_torn().await?;
             engine.start_tasks();
             return Ok(engine);
@@ -77,8 +77,9 @@ impl<M: Medium> Inner<M> {
         let store = &self.store;
         store.id.set(scan.id);
         let Replayed { version, tables, extents, plan } = self.replay(&scan)?;
-        let plan = self.plan_by_memory(plan, &version);
-        let has_outgrown_its_plan = self.restore_plan(plan);
+        let had = plan.clone();
+        let mut has_outgrown_its_plan = self.restore_plan(self.plan_by_memory(plan, &version));
+        self.front.check_memtables()?;
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
         let log = scan.take_log_from(from)?;
@@ -86,7 +87,14 @@ impl<M: Medium> Inner<M> {
         // All that is needed is read before anything is written: who cannot read it has changed nothing.
         let version = match tables {
             Some(_) => version,
-            None => self.with_pinned_levels(version).await?,
+            None => match self.with_pinned_levels(version.clone()).await {
+                // More memory is not to keep a store shut that opens with less.
+                Err(_) if self.plan.borrow().pinned > had.pinned => {
+                    has_outgrown_its_plan = self.restore_plan(had);
+                    self.with_pinned_levels(version).await?
+                }
+                version => version?,
+            },
         };
         store.settle_extents(&scan, &log).await?;
         if let Some(tables) = tables {

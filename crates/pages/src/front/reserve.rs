@@ -96,7 +96,8 @@ impl<M: Medium> Front<M> {
     /// [`OpenError::TooFewExtents`].
     pub fn check_memtables(&self) -> Result<(), OpenError> {
         let journal = self.store.journal();
-        let (of_log, of_data) = (self.extents_of_log(), self.reserve_of_flushes() + 1);
+        // Steps of compactions are as small as can be: which plan the store has is another matter.
+        let (of_log, of_data) = (self.extents_of_log(), self.reserve_with_steps(1) + 1);
         let (shape, is_apart) = (&self.store.shape, self.store.has_journal_apart());
         let beside = if is_apart { 0 } else { of_log };
         for (needed, extents) in
@@ -111,8 +112,14 @@ impl<M: Medium> Front<M> {
     }
 
     fn reserve_of_flushes(&self) -> usize {
-        let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        of_flushes + 2 + self.extents_of_memtables + self.left_for_exchange
+        self.reserve_with_steps(self.store.step_extents.get())
+    }
+
+    fn reserve_with_steps(&self, step_extents: usize) -> usize {
+        Claimant::Flush.leaves_free(step_extents)
+            + 2
+            + self.extents_of_memtables
+            + self.left_for_exchange
     }
 
     /// Whether there is space for a batch that makes room: it can be flushed with what memtables hold (not what they may hold), and a memtable of

@@ -45,7 +45,7 @@ impl<'a> Room<'a> {
         if bytes <= FREE_REPLY || wanted <= self.taken.get() {
             return Ok(());
         }
-        if !self.clients.take(&self.client, self.besides.saturating_add(wanted)) {
+        if !self.clients.take_for_reply(&self.client, self.besides.saturating_add(wanted)) {
             let message =
                 "there is no room for so long a reply beside those of others; ask for parts of it";
             return Err(Fault::error(message));
@@ -130,7 +130,7 @@ mod tests {
     /// Several that are made at the same time have together what there is, and each hears of it.
     #[test]
     fn replies_have_room_together() {
-        let clients = Clients::new(16 * MIB);
+        let clients = Clients::new(22 * MIB);
         let room = || {
             let client = clients.join(String::new(), 0, 9).expect("there is room");
             Room { clients: &clients, client, besides: 1_000, most: 6 * MIB, taken: Cell::new(0) }

@@ -91,7 +91,8 @@ fn scan_parts(
     let asked = options(words, false)?;
     let (mut seen, mut last, mut has_more) = (0, Vec::new(), false);
     access.each_part(key, (kind, Gives::Pairs), after.as_deref(), |name, record| {
-        if seen >= asked.count || page.items.are_full() {
+        // One at least, or it would go on where it began.
+        if seen >= asked.count || seen > 0 && page.items.are_full() {
             has_more = true;
             return Ok(false);
         }

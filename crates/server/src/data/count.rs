@@ -15,6 +15,9 @@ use super::keys::{self, Space};
 use super::overlay::{Gives, Overlay};
 use crate::fault::Fault;
 
+/// Instants that the store does not keep at which keys are counted.
+const TRIES: u32 = 16;
+
 /// Counts keys, as they were when it began.
 pub(crate) struct Count {
     instant: Snapshot,
@@ -34,7 +37,8 @@ impl Count {
         Ok(count)
     }
 
-    /// Counts to the end, unless it `is_over` before. Where the store could not keep the instant it begins at a later one.
+    /// Counts to the end, unless it `is_over` before. Where the store could not keep the instant it begins at a later one, so many times; a store that
+    /// others write to so fast stays uncounted.
     ///
     /// # Errors
     /// Something cannot be read: keys stay uncounted.
@@ -43,11 +47,12 @@ impl Count {
         database: &Database,
         is_over: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        while !is_over() {
+        for _ in 0..TRIES {
             match self.walk(database, is_over) {
-                Err(Error::TooOld { .. }) => self = Self::begin_anew(database)?,
+                Err(Error::TooOld { .. }) if !is_over() => self = Self::begin_anew(database)?,
                 Ok(true) => {
-                    database.is_counting.store(false, Ordering::SeqCst);
+                    let in_doubt = database.is_in_doubt.load(Ordering::SeqCst);
+                    database.is_counting.store(in_doubt, Ordering::SeqCst);
                     return Ok(());
                 }
                 Ok(false) => return Ok(()),
@@ -97,7 +102,10 @@ impl Access<'_> {
         match batch.is_in(&database.store) {
             Ok(true) => drop(database.keys.fetch_add(batch.keys, Ordering::SeqCst)),
             Ok(false) => {}
-            Err(_) => database.is_counting.store(true, Ordering::SeqCst),
+            Err(_) => {
+                database.is_in_doubt.store(true, Ordering::SeqCst);
+                database.is_counting.store(true, Ordering::SeqCst);
+            }
         }
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Database {
     pub(super) keys: AtomicI64,
     /// Whether keys are still being counted, because the server was not stopped properly, or cannot be.
     pub is_counting: AtomicBool,
+    /// Whether a write may have changed the number and was not counted, for good.
+    pub is_in_doubt: AtomicBool,
     /// Whether there may be a key that is not a string. Without any, nobody needs to look.
     pub(super) has_heads: AtomicBool,
     numbers: Mutex<Numbers>,
@@ -100,6 +102,7 @@ impl Database {
             longest_value: (store.max_value_bytes() as usize).saturating_sub(records::BESIDE),
             keys: AtomicI64::new(counted.map_or(0, |count| count as i64)),
             is_counting: AtomicBool::new(counted.is_none()),
+            is_in_doubt: AtomicBool::new(false),
             has_heads: AtomicBool::new(has_heads),
             numbers: Mutex::new(Numbers { next: end, end }),
             stops: AtomicBool::new(false),

@@ -11,7 +11,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::records::Expiry;
 
@@ -116,7 +116,8 @@ impl Locks {
 
     /// Locks all keys, without counting that: nobody is writing then.
     pub(crate) fn all(&self) -> Writing<'_> {
-        self.all.iter().map(|lock| lock.write().expect(WHY)).collect()
+        // Also where somebody has panicked: a server that ends has to leave word.
+        self.all.iter().map(|lock| lock.write().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
     /// Counts keys, which are locked, as locked for writing.

@@ -67,7 +67,8 @@ impl Reply {
     /// Unsays what was said behind the first `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
-        if self.bytes.capacity() > KEPT {
+        // Not of what is said still, or each error of a long transaction would copy all that was said before it.
+        if self.bytes.capacity() > KEPT.max(length.saturating_mul(4)) {
             self.bytes.shrink_to(KEPT);
         }
     }
