@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::options::{Durability, Options, USUAL_CAPACITY, Windows};
 use crate::range::{LONGEST, successor};
 use crate::reading::{Beginning, Instant, Limits};
+use crate::root::Root;
 use crate::salvage::{Salvaged, rescue, salvage};
 use crate::store::Store;
 
@@ -123,11 +124,7 @@ impl Store {
 
     /// Bytes of pages that its files may have, beside parity.
     fn capacity_of_data(&self) -> u64 {
-        let of_file = self.call(|root| {
-            let bytes = root.capacity_bytes();
-            async move { bytes }
-        });
-        growth::of_data(self.place().files.len(), of_file)
+        growth::of_data(self.place().files.len(), self.look(Root::capacity_bytes))
     }
 
     /// Hands every pair that can be read to `visit`.

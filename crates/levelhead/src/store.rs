@@ -426,7 +426,7 @@ impl Store {
     }
 
     /// Looks at what is in the store's memory.
-    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
+    pub(crate) fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
         self.inner.look(at)
     }
 

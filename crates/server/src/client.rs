@@ -92,7 +92,7 @@ pub(crate) struct Clients {
 
 /// What becomes of a wish for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Room {
+enum Grant {
     Given,
     /// Somebody who holds more was asked to end.
     Later,
@@ -193,7 +193,7 @@ impl Clients {
     /// Sets aside what a connection is going to hold, all together, before it takes the memory; waits until those have gone who hold more.
     /// False if it is to end: it was asked to, or nobody holds more. What it may take `besides` is not held against it.
     pub(crate) async fn room(&self, client: &Client, bytes: usize, besides: usize) -> bool {
-        if self.try_room(client, bytes, besides) == Room::Given {
+        if self.try_room(client, bytes, besides) == Grant::Given {
             return true;
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -208,9 +208,9 @@ impl Clients {
             // It hears of what is freed from here on.
             let mut freed = pin!(self.freed.notified());
             match self.try_room(client, bytes, besides) {
-                Room::Given => return true,
-                Room::Never => return false,
-                Room::Later => {}
+                Grant::Given => return true,
+                Grant::Never => return false,
+                Grant::Later => {}
             }
             let is_to_end = poll_fn(|context| match asked_to_end.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(true),
@@ -250,18 +250,18 @@ impl Clients {
         is_taken
     }
 
-    fn try_room(&self, client: &Client, bytes: usize, besides: usize) -> Room {
+    fn try_room(&self, client: &Client, bytes: usize, besides: usize) -> Grant {
         if self.take(client, bytes + besides) {
-            return Room::Given;
+            return Grant::Given;
         }
         match self.largest() {
             Some(largest)
                 if largest.id != client.id && largest.bytes.load(Ordering::SeqCst) > bytes =>
             {
                 largest.end.notify_one();
-                Room::Later
+                Grant::Later
             }
-            _ => Room::Never,
+            _ => Grant::Never,
         }
     }
 
@@ -312,7 +312,7 @@ mod tests {
         let now = |room: &mut std::pin::Pin<&mut dyn Future<Output = bool>>, context: &mut _| {
             room.as_mut().poll(context)
         };
-        assert_eq!(clients.try_room(&large, 700, 0), Room::Given);
+        assert_eq!(clients.try_room(&large, 700, 0), Grant::Given);
         let mut waits: std::pin::Pin<&mut dyn Future<Output = bool>> =
             pin!(clients.room(&small, 300, 100));
         assert_eq!(now(&mut waits, &mut context), Poll::Pending);
@@ -325,6 +325,6 @@ mod tests {
         assert!(!clients.take(&small, 1_001) && clients.bytes() == 400);
         assert!(clients.take(&small, 1_000) && clients.bytes() == 1_000);
         // Who would hold the most itself gets none.
-        assert_eq!(clients.try_room(&small, 1_001, 0), Room::Never);
+        assert_eq!(clients.try_room(&small, 1_001, 0), Grant::Never);
     }
 }

@@ -229,7 +229,7 @@ fn a_full_log_refuses_deletes_where_nothing_can_be_flushed() {
     assert_eq!(rt.block_on(client), Err(EngineError::Full(UsedUp::Space)));
 }
 
-/// Puts another key.
+/// Puts a short value.
 async fn put(front: &Front<Nowhere>) -> Result<bool, EngineError> {
     let value = Some(Value::from_bytes(&[7; 20]));
     front.write(&Silent, b"a", value, WriteOptions::default(), Nanos::ZERO).await

@@ -75,19 +75,8 @@ impl<M: Medium> Front<M> {
         let of_journal = checkpoint_bytes.map_or(0, |bytes| {
             self.extents_of_log() + manifest::extents_for(&journal.shape, bytes)
         });
-        let is_apart = self.store.has_journal_apart();
-        let available = journal.shape.extents as usize;
-        if is_apart && of_journal > available {
-            return Err(OpenError::TooFewExtents { needed: of_journal, available });
-        }
-        let of_journal = if is_apart { 0 } else { of_journal };
         let of_index = self.store.set_aside[Stream::Index as usize].get();
-        let needed = self.reserve_of_flushes() + of_index + of_journal + 1;
-        let available = self.store.shape.extents as usize;
-        if needed > available {
-            return Err(OpenError::TooFewExtents { needed, available });
-        }
-        Ok(())
+        self.check_there_are(self.reserve_of_flushes() + of_index + 1, of_journal)
     }
 
     /// Checks that a store that is there has extents for the memtables that it is opened with: what background work needs for them, and their log.
@@ -95,18 +84,21 @@ impl<M: Medium> Front<M> {
     /// # Errors
     /// [`OpenError::TooFewExtents`].
     pub fn check_memtables(&self) -> Result<(), OpenError> {
-        let journal = self.store.journal();
         // Steps of compactions are as small as can be: which plan the store has is another matter.
-        let (of_log, of_data) = (self.extents_of_log(), self.reserve_with_steps(1) + 1);
-        let (shape, is_apart) = (&self.store.shape, self.store.has_journal_apart());
-        let beside = if is_apart { 0 } else { of_log };
-        for (needed, extents) in
-            [(of_data + beside, shape.extents), (of_log, journal.shape.extents)]
-        {
-            let available = extents as usize;
-            if needed > available {
-                return Err(OpenError::TooFewExtents { needed, available });
-            }
+        self.check_there_are(self.reserve_with_steps(1) + 1, self.extents_of_log())
+    }
+
+    /// Checks that there are so many extents for data and index, and for a journal, wherever that is.
+    fn check_there_are(&self, of_data: usize, of_journal: usize) -> Result<(), OpenError> {
+        let is_apart = self.store.has_journal_apart();
+        let available = self.store.journal().shape.extents as usize;
+        if is_apart && of_journal > available {
+            return Err(OpenError::TooFewExtents { needed: of_journal, available });
+        }
+        let needed = of_data + if is_apart { 0 } else { of_journal };
+        let available = self.store.shape.extents as usize;
+        if needed > available {
+            return Err(OpenError::TooFewExtents { needed, available });
         }
         Ok(())
     }

@@ -48,8 +48,11 @@ impl Count {
         is_over: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         for _ in 0..TRIES {
+            if is_over() {
+                break;
+            }
             match self.walk(database, is_over) {
-                Err(Error::TooOld { .. }) if !is_over() => self = Self::begin_anew(database)?,
+                Err(Error::TooOld { .. }) => self = Self::begin_anew(database)?,
                 Ok(true) => {
                     let in_doubt = database.is_in_doubt.load(Ordering::SeqCst);
                     database.is_counting.store(in_doubt, Ordering::SeqCst);
