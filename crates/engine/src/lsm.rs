@@ -427,6 +427,11 @@ impl<M: Medium> Engine<M> {
     pub fn tell_of_lack(&self, lack: Lack) {
         self.inner.front.set_lack(lack);
     }
+
+    /// Whether background work goes on: none of its reads and writes has failed.
+    pub fn is_healthy(&self) -> bool {
+        self.inner.store.is_healthy()
+    }
 }
 
 /// A pair of the lengths expected.

@@ -111,6 +111,11 @@ impl FileDevice {
         self.inner.troubles.waiting.is_on.set(is_on);
     }
 
+    /// Whether a write that did not wait was refused for want of room since the device was opened.
+    pub fn has_refused_for_room(&self) -> bool {
+        self.inner.troubles.waiting.has_refused.get()
+    }
+
     /// What waits for room.
     pub fn waits(&self) -> Waits {
         self.inner.troubles.waiting.waits()

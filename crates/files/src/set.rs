@@ -243,7 +243,11 @@ impl Set {
         waits: &mut Option<OneWaits>,
     ) -> Result<(), DeviceError> {
         let waiting = &self.troubles.waiting;
-        if !waiting.is_on.get() || !matches!(error, DeviceError::NoSpace(_)) {
+        if !matches!(error, DeviceError::NoSpace(_)) {
+            return Err(error);
+        }
+        if !waiting.is_on.get() {
+            waiting.has_refused.set(true);
             return Err(error);
         }
         waits.get_or_insert_with(|| waiting.begin(class));

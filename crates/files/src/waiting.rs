@@ -21,6 +21,8 @@ pub struct Waits {
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) is_on: Cell<bool>,
+    /// One was refused for want of room, as it did not wait.
+    pub(crate) has_refused: Cell<bool>,
     journal: Cell<u32>,
     others: Cell<u32>,
     pub(crate) changed: Notify,

@@ -102,10 +102,15 @@ impl AnyEngine {
     /// power cut tore it. So another one follows what clients wrote, which takes a key away that there is not.
     pub(crate) async fn close(&self, unused: &[u8]) -> Result<(), EngineError> {
         self.sync().await?;
-        if self.stats().writes > 0 && self.get(unused).await?.is_none() {
-            self.write(unused, None, LogSync::Each).await?;
+        if self.stats().writes > 0 { self.write_nothing(unused).await } else { Ok(()) }
+    }
+
+    /// Writes a durable delete of a key that there is not.
+    pub(crate) async fn write_nothing(&self, unused: &[u8]) -> Result<(), EngineError> {
+        match self.get(unused).await? {
+            Some(_) => Ok(()),
+            None => self.write(unused, None, LogSync::Each).await,
         }
-        Ok(())
     }
 
     pub(crate) async fn settle(&self) {
@@ -135,6 +140,11 @@ impl AnyEngine {
     /// See [`Engine::tell_of_lack`].
     pub(crate) fn tell_of_lack(&self, lack: Lack) {
         on_either!(self, engine => engine.tell_of_lack(lack));
+    }
+
+    /// See [`Engine::is_healthy`].
+    pub(crate) fn is_healthy(&self) -> bool {
+        on_either!(self, engine => engine.is_healthy())
     }
 
     /// Instants that somebody holds.

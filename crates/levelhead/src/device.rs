@@ -84,6 +84,11 @@ impl Device {
         self.files.wait_for_room(is_on);
     }
 
+    /// Whether a write that did not wait was refused for want of room.
+    pub(crate) fn has_refused_for_room(&self) -> bool {
+        self.files.has_refused_for_room()
+    }
+
     /// What waits for room, once that is something else than `known`.
     pub(crate) async fn waits_other_than(&self, known: Waits) -> Waits {
         self.files.waits_changed(known).await;

@@ -162,11 +162,11 @@ impl Root {
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
-        let failed = |error: OpenError| Error::of_opening(&error, &place, &device.troubles());
+        let failed = |error: OpenError| refused(&error, &place, &device);
         let engine = engine.map_err(failed)?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.begun().await.map_err(|error| failed(error.into()))?;
-        Ok(Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await)
+        Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await
     }
 
     async fn reopen(
@@ -202,11 +202,11 @@ impl Root {
             (OpenError::Medium(MediumError::Gone), Some(volume)) => {
                 too_many_away(volume, &directories)
             }
-            _ => Error::of_opening(&error, &place, &device.troubles()),
+            _ => refused(&error, &place, &device),
         })?;
         // Where there was nothing yet: ended while its first checkpoint is written, the store could not do without a directory.
         let begun = engine.begun().await;
-        begun.map_err(|error| Error::of_opening(&error.into(), &place, &device.troubles()))?;
+        begun.map_err(|error| refused(&error.into(), &place, &device))?;
         // Had one been adopted by an opening that failed, it would not count as lost when another one is.
         if !options.read_only {
             directory::adopt_drives(&directories, &identity)?;
@@ -218,7 +218,7 @@ impl Root {
         if lost.is_empty() && !options.read_only {
             directory::note_names(&directories, &identity);
         }
-        Ok(Self::of(&handle, engine, volume, device, place, lost, &options).await)
+        Self::of(&handle, engine, volume, device, place, lost, &options).await
     }
 
     async fn of(
@@ -229,7 +229,7 @@ impl Root {
         place: Place,
         lost: Vec<PathBuf>,
         options: &Options,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let default_sync = options.durability.into();
         let (reading, no_windows) = (Rc::new(Reading::new(handle)), Cell::default());
         let (making, is_read_only) = (None, options.read_only);
@@ -247,9 +247,26 @@ impl Root {
         };
         if !is_read_only {
             root.wait_for_room(handle);
+            root.check_room(handle).await?;
         }
         root.start_windows(options).await;
-        root
+        Ok(root)
+    }
+
+    /// Refuses an opening in which a write found no room that the store cannot do without: it would take no writes
+    /// until it is opened again, room or not. The next write tells.
+    async fn check_room(&self, handle: &Handle) -> Result<(), Error> {
+        if !self.device.has_refused_for_room() {
+            return Ok(());
+        }
+        let mut rng = handle.rng("a key that there is not");
+        let unused = [rng.next_u64(), rng.next_u64()].map(u64::to_le_bytes);
+        let written = self.engine.write_nothing(unused.as_flattened()).await;
+        if written.is_ok() || self.engine.is_healthy() {
+            return Ok(());
+        }
+        let error = OpenError::Medium(MediumError::NoSpace);
+        Err(refused(&error, &self.place, &self.device))
     }
 
     /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile.
@@ -390,6 +407,16 @@ pub(crate) fn file_options() -> FileOptions {
         bears_missing: true,
         ..FileOptions::default()
     }
+}
+
+/// Why the engine does not open. Where a write found no room, that is the cause of what failed behind it.
+fn refused(error: &OpenError, place: &Place, device: &Device) -> Error {
+    let has_failed = matches!(error, OpenError::Medium(MediumError::ReadOnly | MediumError::Io(_)));
+    if has_failed && device.has_refused_for_room() {
+        let cause = OpenError::Medium(MediumError::NoSpace);
+        return Error::of_opening(&cause, place, &device.troubles());
+    }
+    Error::of_opening(error, place, &device.troubles())
 }
 
 /// How long it is tried to get what another one has.

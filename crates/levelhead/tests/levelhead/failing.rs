@@ -13,6 +13,7 @@ use runtime::Rng;
 use crate::scratch::{STANDS_STILL, by_threads, faulty, seeds, told_while, wanted};
 
 const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 /// Reads of an opening that fail, one after the other; `LEVELHEAD_EVERY` asks for others than each thirteenth.
 const EVERY: u64 = 13;
 /// More reads than an opening makes of a directory.
@@ -93,6 +94,47 @@ fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
     }
     println!("{} openings went well, {} were refused", counts[0], counts[1]);
     assert!(counts.iter().all(|count| *count > 0));
+}
+
+/// Writes of so many disks fail, from the `after`th on, while the store is written: the next opening has something to mend.
+fn put_until_writes_fail(
+    (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
+    (failing, after): (usize, u64),
+) {
+    let store = Store::open_over(directories, &by_threads()).expect("all is well");
+    let fails = vec![Fails { kind: Kind::Write, after, times: u64::MAX, errno: EIO }];
+    for drive in drives.iter().rev().take(failing) {
+        drive.set_faults(Faults { fails: fails.clone(), ..Faults::default() });
+    }
+    let put = |n| store.put(&key(n), &[2; 600]);
+    let refused = (0..30).map(put).filter(Result::is_err).count();
+    assert!(failing > 1 || refused == 0, "redundancy bears one");
+    drop(store);
+    mend(drives);
+}
+
+/// One of its writes finds no room, the `after`th or one later. Whatever opened takes writes.
+#[test]
+fn a_store_opens_that_takes_writes_or_not_at_all_where_a_disk_is_full_for_a_moment() {
+    let Some(three) = three() else { return };
+    let (drives, directories) = &three;
+    let mut counts = [0; 2];
+    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(60) {
+        let after = round / 3;
+        put_until_writes_fail(&three, (1 + round as usize % 3, 7 * (round % 5)));
+        let fails = vec![Fails { kind: Kind::Write, after, times: 1 + round % 4, errno: ENOSPC }];
+        drives[1].set_faults(Faults { fails, ..Faults::default() });
+        let opened = Store::open_over(directories, &by_threads());
+        mend(drives);
+        counts[usize::from(opened.is_err())] += 1;
+        match opened {
+            Ok(store) => store.put(&key(after), b"it takes writes").unwrap_or_else(|error| {
+                panic!("round {round}: {error}");
+            }),
+            Err(error) => assert!(matches!(error, Error::Full(_)), "round {round}: {error:?}"),
+        }
+    }
+    println!("{} openings went well, {} were refused", counts[0], counts[1]);
 }
 
 fn wanted_path(parent: u32) -> PathBuf {

@@ -218,7 +218,8 @@ impl History {
     fn live(&mut self) -> Result<(), String> {
         let members = self.drives.len();
         let may_lack = self.is_whole && members > 1;
-        let plan = Plan::draw(members, may_lack, self.capacity, &mut self.rng);
+        let replaced = self.former.first().map(|(member, _)| *member);
+        let plan = Plan::draw(members, (may_lack, replaced), self.capacity, &mut self.rng);
         self.watch.say(format!("{plan:?}"));
         self.mend();
         let harm = Mutex::new(Harm { was_whole: self.is_whole, ..Harm::default() });

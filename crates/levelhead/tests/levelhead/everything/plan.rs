@@ -96,13 +96,20 @@ fn step(members: usize, rng: &mut Rng, is_at_first: bool) -> Step {
 }
 
 impl Plan {
-    /// What befalls a store over so many members. One of them may be away or blank only if the others have all (`is_whole`).
-    pub(crate) fn draw(members: usize, is_whole: bool, capacity: u64, rng: &mut Rng) -> Self {
+    /// What befalls a store over so many members. One of them may be away or blank only if the others have all (`is_whole`);
+    /// one that was `replaced` before is blank more often, so that former ones come back.
+    pub(crate) fn draw(
+        members: usize,
+        (is_whole, replaced): (bool, Option<usize>),
+        capacity: u64,
+        rng: &mut Rng,
+    ) -> Self {
         let length = [10, 40, 100, 200][rng.below(4) as usize];
         let one = rng.below(members as u64) as usize;
         let (away, blank) = match rng.below(8) {
             0 if is_whole => (Some(one), None),
-            1 if is_whole => (None, Some(one)),
+            1 | 2 if is_whole => (None, Some(one)),
+            3 | 4 if is_whole => (None, replaced),
             _ => (None, None),
         };
         let mut plan = Self {
