@@ -15,14 +15,15 @@ use std::time::Duration;
 use anyhow::bail;
 use indicatif::ProgressBar;
 use lab::bench::{BenchError, BenchOutcome, BenchSpec, Observer};
+use lab::compare::Lack;
 use lab::{Host, Inputs, count_text, picture, table};
 use serde_json::json;
 use workload::Stop;
 
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
-use crate::sweep::Cell;
-use crate::{interrupt, memory, output, progress, side_by_side};
+use crate::sweep::Combination;
+use crate::{interrupt, memory, output, progress, side_by_side, sweep};
 pub(crate) use arguments::BenchArguments;
 use kept::Drive;
 
@@ -39,43 +40,38 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     if arguments.save_drive.is_some() && cells.len() > 1 {
         bail!("--save-drive keeps the drive of one run: give each flag one value");
     }
-    let runs = planned(cells)?;
-    arguments.results.check()?;
+    let mut warned = BTreeSet::new();
+    let runs = sweep::planned(cells, |cell| planned(&cell.arguments, &mut warned))?;
     match &runs[..] {
-        [run] => one(arguments, run),
+        [Combination { plan: Ok(run), .. }] => one(arguments, run),
         runs => several(arguments, runs),
     }
 }
 
 /// A run that can be begun.
 struct Planned {
-    name: String,
     spec: BenchSpec,
     inputs: Inputs,
     drive: Drive,
 }
 
-/// Finds out of each run, before the first begins, whether it can come to its end.
-fn planned(cells: Vec<Cell<BenchArguments>>) -> anyhow::Result<Vec<Planned>> {
-    let mut warned = BTreeSet::new();
-    let plan = |cell: Cell<BenchArguments>| {
-        let (spec, inputs, drive) =
-            checked_spec(&cell.arguments).map_err(|error| cell.named(error))?;
-        let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(&spec));
-        for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
-            output::say(&warning);
-        }
-        Ok(Planned { name: cell.name, spec, inputs, drive })
-    };
-    cells.into_iter().map(plan).collect()
-}
-
-fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs, Drive)> {
+/// Finds out before the first run begins whether one can come to its end. What was `warned` of is
+/// not said again.
+fn planned(
+    arguments: &BenchArguments,
+    warned: &mut BTreeSet<String>,
+) -> anyhow::Result<anyhow::Result<Planned>> {
     let arguments = kept::on_kept(arguments.clone())?;
     let (spec, inputs) = spec::of(&arguments)?;
-    lab::bench::check(&spec)?;
+    if let Err(refusal) = lab::bench::check(&spec) {
+        return Ok(Err(refusal.into()));
+    }
     let drive = kept::drive(&arguments, &spec)?;
-    Ok((spec, inputs, drive))
+    let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(&spec));
+    for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
+        output::say(&warning);
+    }
+    Ok(Ok(Planned { spec, inputs, drive }))
 }
 
 /// What to do where a bench takes more memory than there is.
@@ -83,6 +79,7 @@ const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
 
 /// The only run: with a bar, and all that came out in words.
 fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    arguments.results.check()?;
     memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     match bench(run, Progress::new(arguments.results.progress), &stop) {
@@ -95,17 +92,21 @@ fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
 }
 
 /// Several runs, side by side.
-fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitCode> {
-    let need = runs.iter().map(|run| lab::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
+fn several(arguments: &BenchArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
+    let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
+    let need = plans.map(|run| lab::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
     let jobs = runs.iter().map(|run| {
-        side_by_side::Run::new(&run.name, move |stop| {
-            let outcome = bench(run, Progress::new(ProgressForm::None), stop)
-                .map_err(|error| error.to_string())?;
-            let (json, text) = texts(&outcome).map_err(|error| error.to_string())?;
-            Ok(side_by_side::Done {
-                files: files_of(&outcome, &json, &text).into(),
-                trouble: trouble(&outcome),
-                is_interrupted: outcome.result.interrupted.is_some(),
+        run.with(|run| {
+            let slice = arguments.slice.map(|slice| slice.as_secs_f64());
+            let inputs = json!({ "inputs": run.inputs, "seed": run.spec.seed, "slice": slice });
+            side_by_side::Plan::new(inputs, move |stop| {
+                let outcome = bench(run, Progress::new(ProgressForm::None), stop)
+                    .map_err(|error| nothing(&error))?;
+                let (json, text) = texts(&outcome).map_err(|error| error.to_string())?;
+                Ok(side_by_side::Done {
+                    files: files_of(&outcome, &json, &text).into(),
+                    trouble: trouble(&outcome),
+                })
             })
         })
     });
@@ -117,6 +118,11 @@ fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitC
         results: &arguments.results,
     };
     side_by_side::run(jobs.collect(), &how)
+}
+
+fn nothing(error: &BenchError) -> side_by_side::Nothing {
+    let lack = if error.is_refusal() { Lack::Refused } else { Lack::Failed };
+    side_by_side::Nothing { lack, reason: error.to_string() }
 }
 
 /// Runs one, and says what it was made of.

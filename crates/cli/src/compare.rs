@@ -6,17 +6,20 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use lab::compare::{Finished, SideBySide};
+use lab::compare::{Failure, Finished, SideBySide};
 
+use crate::side_by_side::{FAILURE, OneJson};
 use crate::{files, output, side_by_side};
+
+const RESULT: &str = "result.json";
 
 /// Longest file of a result that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 28;
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// Results of `levelhead bench` or `levelhead device`: directories that --out has written (of several runs, all in it), or
-    /// files of JSON
+    /// Results of `levelhead bench` or `levelhead device`: directories that --out has written (of
+    /// several runs, all in it), files of JSON, or directories of them
     #[arg(required = true)]
     results: Vec<PathBuf>,
     /// Directory for a page and the numbers in it
@@ -34,25 +37,17 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     if let Some(directory) = &arguments.out {
         files::check_results(directory, arguments.force)?;
     }
-    let mut finished = Vec::new();
-    let mut texts = Vec::new();
     let results = result_files(&arguments.results)?;
     let names = without_common_directory(results.iter().map(|file| name(file)).collect());
+    let (mut finished, mut jsons) = (Vec::new(), Vec::new());
     for (file, name) in results.into_iter().zip(names) {
-        let result = read(&file)?;
-        let beside = |name: &str| Some(file.with_file_name(name)).filter(|file| file.is_file());
-        let curve = |name: &str| beside(name).map(|file| read(&file)).transpose();
-        let (latency, timeline) = (curve("latency.csv")?, curve("timeline.csv")?);
-        let one = Finished::new(&name, &result, latency.as_deref(), timeline.as_deref());
-        finished.push(one.map_err(|words| anyhow!("{}: {words}", file.display()))?);
-        texts.push((name, result));
+        let (one, json) = read_run(&file, &name)?;
+        finished.push(one);
+        jsons.push(json);
     }
     let both = SideBySide::new(finished, false).map_err(|words| anyhow!(words))?;
-    let text = if arguments.json {
-        side_by_side::json_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))?
-    } else {
-        both.table()
-    };
+    let text =
+        if arguments.json { side_by_side::json_of(&jsons, Some(&both))? } else { both.table() };
     let printed = output::print(&lab::printable(&text));
     if let Some(directory) = &arguments.out {
         let write = || side_by_side::write(directory, &both, "Results side by side");
@@ -61,7 +56,26 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     printed.map(|()| ExitCode::SUCCESS)
 }
 
-/// `result.json` of each result that was named.
+/// A result with what lies beside it, or why a run has none.
+fn read_run(file: &Path, name: &str) -> anyhow::Result<(Finished, OneJson)> {
+    let text = read(file)?;
+    let wrong = |words: String| anyhow!("{}: {words}", file.display());
+    if file.file_name().is_some_and(|name| name == FAILURE) {
+        let failure = Failure::parse(&text).map_err(wrong)?;
+        let one = Finished::without_result(name, failure);
+        let json = OneJson::new(&one, None::<&str>);
+        return Ok((one, json));
+    }
+    let beside = |name: &str| Some(file.with_file_name(name)).filter(|file| file.is_file());
+    let is_usual = file.file_name().is_some_and(|name| name == RESULT);
+    let curve = |name: &str| beside(name).filter(|_| is_usual).map(|file| read(&file)).transpose();
+    let (latency, timeline) = (curve("latency.csv")?, curve("timeline.csv")?);
+    let one = Finished::new(name, &text, latency.as_deref(), timeline.as_deref()).map_err(wrong)?;
+    let json = OneJson::new(&one, Some(&text));
+    Ok((one, json))
+}
+
+/// `result.json` of each result that was named, or what stands in its place.
 fn result_files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in named {
@@ -69,38 +83,72 @@ fn result_files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             found.push(path.clone());
             continue;
         }
-        let own = path.join("result.json");
-        if own.is_file() {
+        if let Some(own) = of_run(path) {
             found.push(own);
             continue;
         }
-        let before = found.len();
-        found.extend(of_sweep(path)?);
-        if found.len() == before {
-            bail!("{} has no result.json, nor has a directory in it", path.display());
+        let mut within = of_sweep(path)?;
+        if within.is_empty() {
+            within = bare(path)?;
         }
+        if within.is_empty() {
+            bail!(
+                "{} has no result.json, nor has a directory in it, and no file of JSON in it \
+                 is a result",
+                path.display()
+            );
+        }
+        found.extend(within);
     }
     Ok(found)
 }
 
-/// Those of the runs in a directory, in the order of their names.
-fn of_sweep(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// What a directory of a run has of it.
+fn of_run(directory: &Path) -> Option<PathBuf> {
+    [RESULT, FAILURE].map(|name| directory.join(name)).into_iter().find(|file| file.is_file())
+}
+
+/// What is in a directory, in the order of names and of the numbers in them.
+fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let read = || format!("cannot read {}", directory.display());
     let entries = fs::read_dir(directory).with_context(read)?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let file = entry.with_context(read)?.path().join("result.json");
-        if file.is_file() {
-            files.push(file);
+    let paths = entries.map(|entry| Ok(entry.with_context(read)?.path()));
+    let mut paths = paths.collect::<anyhow::Result<Vec<PathBuf>>>()?;
+    paths.sort_by_cached_key(|path| natural(&path.to_string_lossy()));
+    Ok(paths)
+}
+
+/// Those of the runs in a directory.
+fn of_sweep(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    Ok(entries(directory)?.iter().filter_map(|path| of_run(path)).collect())
+}
+
+/// Files of JSON in a directory that are results under other names.
+fn bare(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+    let is_result =
+        |path: &PathBuf| read(path).is_ok_and(|text| Finished::new("", &text, None, None).is_ok());
+    let files = entries(directory)?.into_iter().filter(|path| is_json(path) && is_result(path));
+    Ok(files.collect())
+}
+
+/// A key by which `a-2` comes before `a-10`.
+fn natural(name: &str) -> (Vec<(String, u128)>, String) {
+    let mut parts = vec![(String::new(), 0_u128)];
+    for letter in name.chars() {
+        let (text, number) = parts.last_mut().expect("there is one from the start");
+        match letter.to_digit(10) {
+            Some(digit) => *number = number.saturating_mul(10).saturating_add(digit.into()),
+            None if text.is_empty() || *number == 0 => text.push(letter),
+            None => parts.push((letter.to_string(), 0)),
         }
     }
-    files.sort();
-    Ok(files)
+    (parts, name.to_owned())
 }
 
 /// What a result is called: its directory, or its file if that is called otherwise.
 fn name(file: &Path) -> String {
-    let is_usual = file.file_name().is_some_and(|name| name == "result.json");
+    let is_usual = file.file_name().is_some_and(|name| name == RESULT || name == FAILURE);
     let place = file.parent().filter(|parent| is_usual && !parent.as_os_str().is_empty());
     lab::printable(&place.unwrap_or(file).display().to_string())
 }
@@ -127,6 +175,14 @@ fn read(file: &Path) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_in_names_are_in_order() {
+        let mut names = ["10-b", "9-a", "100-c", "depth=16", "depth=4", "depth=4, x", "a0b", "ab"];
+        names.sort_by_cached_key(|name| natural(name));
+        let order = ["9-a", "10-b", "100-c", "a0b", "ab", "depth=4", "depth=4, x", "depth=16"];
+        assert_eq!(names, order);
+    }
 
     #[test]
     fn names_begin_where_they_differ() {

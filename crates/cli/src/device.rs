@@ -9,27 +9,27 @@ use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
+use serde_json::json;
 use workload::Stop;
 
 use crate::host::peak_rss_bytes;
 use crate::progress::ProgressForm;
-use crate::{interrupt, memory, output, side_by_side};
+use crate::sweep::Combination;
+use crate::{interrupt, memory, output, side_by_side, sweep};
 pub(crate) use arguments::DeviceArguments;
 use planned::{Planned, planned, runs};
 use progress::Progress;
 
 pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
-    let cells = runs(arguments)?;
-    let runs = cells.iter().map(|cell| planned(cell).map_err(|error| cell.named(error)));
-    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
-    let mut warnings: Vec<String> = runs.iter().flat_map(|run| run.spec.warnings()).collect();
+    let runs = sweep::planned(runs(arguments)?, planned)?;
+    let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
+    let mut warnings: Vec<String> = plans.flat_map(|run| run.spec.warnings()).collect();
     warnings.dedup();
     for warning in &warnings {
         output::say(warning);
     }
-    arguments.results.check()?;
     match &runs[..] {
-        [run] => one(arguments, run),
+        [Combination { plan: Ok(run), .. }] => one(arguments, run),
         runs => several(arguments, runs),
     }
 }
@@ -39,6 +39,7 @@ const FOR_LESS_MEMORY: &str = "take a smaller drive, or write less (--operations
 
 /// The only run: with a bar, and all that came out in words.
 fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    arguments.results.check()?;
     memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     let done =
@@ -51,17 +52,20 @@ fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
 }
 
 /// Several runs, side by side.
-fn several(arguments: &DeviceArguments, runs: &[Planned]) -> anyhow::Result<ExitCode> {
-    let need = runs.iter().map(|run| device::memory_bytes(&run.spec)).max().unwrap_or(0);
+fn several(arguments: &DeviceArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
+    let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
+    let need = plans.map(|run| device::memory_bytes(&run.spec)).max().unwrap_or(0);
     let jobs = runs.iter().map(|run| {
-        side_by_side::Run::new(&run.name, move |stop| {
-            let progress = Rc::new(Progress::new(&run.spec, ProgressForm::None));
-            let done = simulate(run, &progress, stop).map_err(|error| format!("{error:#}"))?;
-            let (json, text) = done.texts().map_err(|error| error.to_string())?;
-            Ok(side_by_side::Done {
-                files: files_of(&run.spec, &done.report, &json, &text),
-                trouble: trouble(&done.report),
-                is_interrupted: done.report.is_interrupted,
+        run.with(|run| {
+            let inputs = json!({ "inputs": run.inputs, "seed": run.spec.seed });
+            side_by_side::Plan::new(inputs, move |stop| {
+                let progress = Rc::new(Progress::new(&run.spec, ProgressForm::None));
+                let done = simulate(run, &progress, stop).map_err(|error| format!("{error:#}"))?;
+                let (json, text) = done.texts().map_err(|error| error.to_string())?;
+                Ok(side_by_side::Done {
+                    files: files_of(&run.spec, &done.report, &json, &text),
+                    trouble: trouble(&done.report),
+                })
             })
         })
     });

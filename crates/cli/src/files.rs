@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::output;
+use crate::{output, side_by_side};
 
 /// Finds out whether files can be written into `directory`, before work that takes long, and leaves
 /// everything as it was: work that is ended half way leaves no empty directory.
@@ -29,7 +29,7 @@ pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
 }
 
 /// Files by which a directory is known to have results.
-const RESULTS: [&str; 3] = ["result.json", "report.json", "index.html"];
+const RESULTS: [&str; 4] = ["result.json", "report.json", "index.html", side_by_side::SWEEP];
 
 /// The same for results, which are not written over unless that is wanted.
 pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {
@@ -73,6 +73,13 @@ pub(crate) fn replace(
     let new = write()?;
     replaced::remove(directory, &old, &new);
     Ok(())
+}
+
+/// Removes what results there are in `directory`, also of a sweep that was stopped.
+pub(crate) fn remove_results(directory: &Path) {
+    let mut old = replaced::page(directory);
+    old.extend(replaced::runs(directory));
+    replaced::remove(directory, &old, &[]);
 }
 
 /// Finds out whether `file` can be written, before work that takes long. Leaves what is in it, and

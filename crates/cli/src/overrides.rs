@@ -20,6 +20,14 @@ impl Setting {
         Ok(Self { key: key.trim().to_owned(), values })
     }
 
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn values(&self) -> &[String] {
+        &self.values
+    }
+
     /// What each value makes of it.
     pub(crate) fn labels(&self) -> Vec<String> {
         self.values.iter().map(|value| format!("{}={value}", self.key)).collect()

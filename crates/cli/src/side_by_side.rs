@@ -1,11 +1,15 @@
 //! Several runs side by side, and what they gave: a table, and a directory with a page.
 
+mod kept;
+mod outcome;
+
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use lab::compare::{Finished, SideBySide};
+use lab::compare::{Finished, Lack, SideBySide};
 use lab::reproduce::{self, Job, Simulation, Watcher};
 use serde_json::{Value, json};
 use workload::Stop;
@@ -13,7 +17,11 @@ use workload::Stop;
 use crate::progress::ProgressForm;
 use crate::reproduce::{Ended, Progress, threads_words};
 use crate::results::ResultArguments;
-use crate::{files, host, interrupt, memory, output, progress, sweep};
+use crate::sweep::Combination;
+use crate::{files, host, interrupt, memory, output, progress};
+use kept::Kept;
+pub(crate) use kept::{FAILURE, SWEEP};
+use outcome::{Outcome, Row};
 
 /// What a run gave.
 pub(crate) struct Done {
@@ -21,32 +29,42 @@ pub(crate) struct Done {
     pub(crate) files: Vec<(&'static str, String)>,
     /// What went wrong in it.
     pub(crate) trouble: Option<String>,
-    pub(crate) is_interrupted: bool,
 }
 
-impl Done {
-    fn file(&self, name: &str) -> Option<&str> {
-        self.files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.as_str())
+/// Why a run gave nothing.
+pub(crate) struct Nothing {
+    pub(crate) lack: Lack,
+    pub(crate) reason: String,
+}
+
+impl From<String> for Nothing {
+    fn from(reason: String) -> Self {
+        Self { lack: Lack::Failed, reason }
     }
 }
 
 /// Does a run; once it is asked to stop it ends early.
-type Doing<'a> = Box<dyn FnOnce(&Stop) -> Result<Done, String> + Send + 'a>;
+type Doing<'a> = Box<dyn FnOnce(&Stop) -> Result<Done, Nothing> + Send + 'a>;
 
-/// A run to do.
-pub(crate) struct Run<'a> {
-    name: &'a str,
+/// A run that can be begun.
+pub(crate) struct Plan<'a> {
+    /// All that its result depends on, as JSON: `inputs` and `seed` as the result has them, and
+    /// what else there is.
+    inputs: Value,
     doing: Doing<'a>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> Plan<'a> {
     pub(crate) fn new(
-        name: &'a str,
-        doing: impl FnOnce(&Stop) -> Result<Done, String> + Send + 'a,
+        inputs: Value,
+        doing: impl FnOnce(&Stop) -> Result<Done, Nothing> + Send + 'a,
     ) -> Self {
-        Self { name, doing: Box::new(doing) }
+        Self { inputs, doing: Box::new(doing) }
     }
 }
+
+/// A run to do, or one that is refused.
+pub(crate) type Run<'a> = Combination<Plan<'a>>;
 
 /// How they are run, and where what comes out goes.
 pub(crate) struct How<'a> {
@@ -91,19 +109,74 @@ impl Watcher for Silent {
     fn ended(&self, _: Simulation<'_>, _: bool) {}
 }
 
-/// Does all of them, shows what came out, and writes it. One that fails keeps no other from its end.
+/// Does all of them, or those of a shard, shows what came out, and writes it. One that fails keeps
+/// no other from its end.
 pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode> {
+    let results = how.results;
+    let kept = results.out.as_ref().map(|directory| Kept::open(directory, &runs, results));
+    let kept = kept.transpose()?;
     let stop = interrupt::stop_on_interrupt();
-    let names: Vec<String> = runs.iter().map(|run| run.name.to_owned()).collect();
-    let jobs = runs.into_iter().map(|Run { name, doing }| {
-        let stop = stop.clone();
-        Job::new(name, move || {
+    let (mut rows, mut todo) = (Vec::new(), Vec::new());
+    for (number, run) in runs.into_iter().enumerate() {
+        let is_own = results.shard.is_none_or(|shard| shard.has(number));
+        let (row, doing) = Row::before(number, run, kept.as_ref(), is_own);
+        todo.extend(doing.map(|doing| (number, doing)));
+        rows.push(row);
+    }
+    let mut unsaved = begin(&rows, kept.as_ref());
+    let done = do_all(&rows, todo, kept.as_ref(), &stop, how)?;
+    for (number, outcome, not_kept) in done {
+        unsaved.extend(not_kept.map(|words| format!("{}: {words}", rows[number].name)));
+        rows[number].outcome = outcome;
+    }
+    // Another shard may have ended meanwhile.
+    rows.iter_mut().enumerate().for_each(|(number, row)| row.look_up(number, kept.as_ref()));
+    let is_whole = say_troubles(&rows, &unsaved);
+    let is_cut = |row: &Row| matches!(&row.outcome, Outcome::Ended(end) if end.is_interrupted);
+    let is_interrupted = stop.is_asked() || rows.iter().any(is_cut);
+    show(rows, how)?;
+    Ok(match (is_interrupted, is_whole) {
+        (true, _) => interrupt::exit_code(),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::FAILURE,
+    })
+}
+
+/// Says what is refused and what is taken over, and keeps why. Words for what cannot be kept.
+fn begin(rows: &[Row], kept: Option<&Kept>) -> Vec<String> {
+    let mut unsaved = Vec::new();
+    for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.is_own) {
+        if let Outcome::Lacking(failure) = &row.outcome {
+            output::say(&format!("{} is refused: {}", row.name, failure.reason));
+            let error = kept.and_then(|kept| kept.save_failure(number, failure).err());
+            unsaved.extend(error.map(|error| format!("{}: {}", row.name, output::why(&error))));
+        }
+    }
+    let own = rows.iter().filter(|row| row.is_own);
+    let taken = own.clone().filter(|row| matches!(row.outcome, Outcome::Ended(_))).count();
+    if taken > 0 {
+        output::say(&format!("{taken} of {} runs are taken from an earlier sweep", own.count()));
+    }
+    unsaved
+}
+
+/// Does those that are to be done; what became of each, by number.
+fn do_all(
+    rows: &[Row],
+    todo: Vec<(usize, Doing<'_>)>,
+    kept: Option<&Kept>,
+    stop: &Stop,
+    how: &How<'_>,
+) -> anyhow::Result<Vec<(usize, Outcome, Option<String>)>> {
+    if todo.is_empty() {
+        return Ok(Vec::new());
+    }
+    let jobs = todo.into_iter().map(|(number, doing)| {
+        let row = &rows[number];
+        Job::new(row.name.clone(), move || {
             // That one failed is a part of what came out.
-            Ok(if stop.is_asked() {
-                Err("interrupted before it began".to_owned())
-            } else {
-                doing(&stop)
-            })
+            let (outcome, unsaved) = row.after(number, doing, kept, stop);
+            Ok((number, outcome, unsaved))
         })
     });
     let (jobs, threads) = (jobs.collect(), threads(how)?);
@@ -117,31 +190,24 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
             outcomes
         }
     };
-    let outcomes = outcomes.map_err(|words| anyhow!(words))?;
-    let mut is_whole = true;
-    let mut done = Vec::new();
-    for (number, (name, outcome)) in names.iter().zip(outcomes).enumerate() {
-        match outcome {
-            Err(words) => {
-                is_whole = false;
-                output::say(&format!("{name}: {words}"));
-            }
-            Ok(one) => {
-                if let Some(trouble) = &one.trouble {
-                    is_whole = false;
-                    output::say(&format!("{name}: {trouble}"));
-                }
-                done.push((number, name.as_str(), one));
-            }
-        }
+    outcomes.map_err(|words| anyhow!(words))
+}
+
+/// Says what went wrong; whether nothing did.
+fn say_troubles(rows: &[Row], unsaved: &[String]) -> bool {
+    let own = || rows.iter().filter(|row| row.is_own);
+    let failed = own().filter(|row| row.was_planned() && row.lack() != Some(Lack::NotRun));
+    for (row, trouble) in failed.filter_map(|row| Some((row, row.trouble()?))) {
+        output::say(&format!("{}: {trouble}", row.name));
     }
-    show(&done, how)?;
-    let is_interrupted = stop.is_asked() || done.iter().any(|(_, _, one)| one.is_interrupted);
-    Ok(match (is_interrupted, is_whole) {
-        (true, _) => interrupt::exit_code(),
-        (false, true) => ExitCode::SUCCESS,
-        (false, false) => ExitCode::FAILURE,
-    })
+    let missing = own().filter(|row| row.lack() == Some(Lack::NotRun)).count();
+    if missing > 0 {
+        output::say(&format!("{missing} runs were not run to their end"));
+    }
+    for words in unsaved {
+        output::say(&format!("{words}; --resume runs it again"));
+    }
+    unsaved.is_empty() && own().all(|row| row.trouble().is_none())
 }
 
 /// As many at a time as this machine has cores and memory for, unless told.
@@ -158,60 +224,75 @@ fn threads(how: &How<'_>) -> anyhow::Result<usize> {
     Ok(threads.count)
 }
 
-/// Prints what came out, then writes it.
-fn show(done: &[(usize, &str, Done)], how: &How<'_>) -> anyhow::Result<()> {
-    let finished = done.iter().map(|(_, name, one)| {
-        let result = one.file("result.json").expect("every run has one");
-        Finished::new(*name, result, one.file("latency.csv"), one.file("timeline.csv"))
-    });
-    let finished = finished.collect::<Result<Vec<_>, _>>().map_err(|words| anyhow!(words))?;
+/// Prints what came out, then writes the page. A shard has a page if all others have ended, and
+/// shows its own runs if not.
+fn show(rows: Vec<Row>, how: &How<'_>) -> anyhow::Result<()> {
+    let (all, known) = (rows.len(), rows.iter().filter(|row| row.is_known()).count());
+    let is_all = known == all;
+    let shown: Vec<Row> =
+        rows.into_iter().filter(|row| row.is_known() && (is_all || row.is_own)).collect();
+    let alone = match &shown[..] {
+        [Row { outcome: Outcome::Ended(end), .. }] => Some(end.text.trim_end().to_owned()),
+        _ => None,
+    };
+    let (finished, jsons): (Vec<_>, Vec<_>) = shown.into_iter().map(Row::into_finished).unzip();
     let side_by_side = (finished.len() > 1).then(|| SideBySide::new(finished, true));
     let side_by_side = side_by_side.transpose().map_err(|words| anyhow!(words))?;
-    let alone = || done.iter().filter_map(|(_, _, one)| one.file("result.txt")).collect::<String>();
-    let results =
-        done.iter().map(|(_, name, one)| (*name, one.file("result.json").unwrap_or("{}")));
     let text = match (&side_by_side, how.results.json) {
-        (_, true) => json_of(results)?,
+        (_, true) => json_of(&jsons, side_by_side.as_ref())?,
         (Some(side_by_side), false) => side_by_side.table(),
-        (None, false) => alone().trim_end().to_owned(),
+        (None, false) => alone.unwrap_or_default(),
     };
     let printed = output::print(&text);
-    if let Some(directory) = &how.results.out {
-        let write = || write_all(directory, done, side_by_side.as_ref(), how.title);
-        files::replace(directory, how.results.force, files::Replaced::Runs, write)?;
+    let page = side_by_side.filter(|_| is_all);
+    match (&how.results.out, page) {
+        (Some(directory), Some(page)) => {
+            let write = || write(directory, &page, how.title);
+            files::replace(directory, true, files::Replaced::Page, write)?;
+        }
+        (Some(_), None) => output::say(&format!(
+            "{known} of {all} runs are there: when the other shards have ended, --resume makes the \
+             page, without --shard"
+        )),
+        (None, _) => {}
     }
     printed
 }
 
-/// Writes each run into a directory of its own, and the page of them. The paths of all files.
-fn write_all(
-    directory: &Path,
-    done: &[(usize, &str, Done)],
-    page: Option<&SideBySide>,
-    title: &str,
-) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    for (number, name, one) in done {
-        let files = one.files.iter().map(|(name, text)| (*name, text.clone()));
-        let place = directory.join(sweep::directory_name(name, *number));
-        written.extend(files::write(&place, files)?);
+/// A run as it is told to programs.
+pub(crate) struct OneJson(serde_json::Result<Value>);
+
+impl OneJson {
+    /// `result` is its `result.json`, if it has one.
+    pub(crate) fn new(run: &Finished, result: Option<impl AsRef<str>>) -> Self {
+        let mut one = json!({ "name": run.name, "status": run.status() });
+        if let Some(reason) = run.reason() {
+            one["reason"] = reason.into();
+        }
+        let result = result.map(|text| serde_json::from_str::<Value>(text.as_ref()));
+        Self(result.transpose().map(|result| {
+            if let Some(result) = result {
+                one["result"] = result;
+            }
+            one
+        }))
     }
-    if let Some(page) = page {
-        written.extend(write(directory, page, title)?);
-    }
-    Ok(written)
 }
 
 /// The results as one JSON object.
-pub(crate) fn json_of<'a>(
-    results: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> anyhow::Result<String> {
-    let results = results.into_iter().map(|(name, result)| {
-        let result: Value = serde_json::from_str(result)?;
-        Ok(json!({ "name": name, "result": result }))
-    });
-    let results = results.collect::<serde_json::Result<Vec<_>>>()?;
-    Ok(serde_json::to_string_pretty(&json!({ "runs": results }))?)
+pub(crate) fn json_of(runs: &[OneJson], of: Option<&SideBySide>) -> anyhow::Result<String> {
+    let mut all = json!({ "runs": [] });
+    for OneJson(one) in runs {
+        match (one, all["runs"].as_array_mut()) {
+            (Ok(one), Some(list)) => list.push(one.clone()),
+            (Err(error), _) => return Err(anyhow!("a result is no JSON: {error}")),
+            (Ok(_), None) => {}
+        }
+    }
+    if let Some(seeds) = of.and_then(SideBySide::seeds_json) {
+        all["seeds"] = seeds;
+    }
+    Ok(serde_json::to_string_pretty(&all)?)
 }
 
 /// Writes the page of results, and the numbers behind it. The paths of its files.
@@ -220,7 +301,7 @@ pub(crate) fn write(
     of: &SideBySide,
     title: &str,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = of.files(title, &command())?;
+    let mut files = of.files(title, &page_command(std::env::args_os().skip(1)))?;
     files.push(("runs.txt".to_owned(), format!("{}\n", of.table())));
     let written = files::write(directory, files)?;
     let page = directory.join("index.html");
@@ -230,11 +311,52 @@ pub(crate) fn write(
 
 /// The command line that this is, as one would type it.
 pub(crate) fn command() -> String {
+    words(std::env::args_os().skip(1))
+}
+
+/// The command that gives a page again: without what leaves the page as it is.
+fn page_command(arguments: impl IntoIterator<Item = OsString>) -> String {
+    let mut arguments = arguments.into_iter();
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        let (flag, value) = text.split_once('=').map_or((&*text, None), |(f, v)| (f, Some(v)));
+        match flag {
+            "--resume" | "--force" => {}
+            "--shard" | "--threads" | "--progress" if value.is_some() => {}
+            "--shard" | "--threads" | "--progress" => drop(arguments.next()),
+            _ => kept.push(argument),
+        }
+    }
+    words(kept)
+}
+
+fn words(arguments: impl IntoIterator<Item = OsString>) -> String {
     let quoted = |argument: String| {
         let is_plain = |c: char| c.is_alphanumeric() || "-_=.,/:%+@".contains(c);
         let is_word = !argument.is_empty() && argument.chars().all(is_plain);
         if is_word { argument } else { format!("'{}'", argument.replace('\'', "'\\''")) }
     };
-    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
+    let arguments = arguments.into_iter().map(|a| quoted(a.to_string_lossy().into_owned()));
     [String::from("levelhead")].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_page_is_that_of_the_whole_sweep() {
+        let of = |line: &str| page_command(line.split(' ').map(OsString::from));
+        let whole = "levelhead bench --design pink,hash --out s";
+        for given in [
+            "bench --design pink,hash --out s",
+            "bench --design pink,hash --resume --out s --threads 2",
+            "bench --shard 1/2 --design pink,hash --progress=none --out s",
+            "bench --design pink,hash --out s --force --shard=2/2",
+        ] {
+            assert_eq!(of(given), whole, "{given}");
+        }
+        assert_eq!(of("bench --set a=b|c"), "levelhead bench --set 'a=b|c'");
+    }
 }

@@ -263,7 +263,7 @@ fn checksum(result: &str) -> u32 {
 }
 
 /// A number that tells builds of this program apart: a hash of its file, which is read when it is first asked for.
-fn program() -> &'static str {
+pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();

@@ -3,43 +3,81 @@
 
 use anyhow::bail;
 
-/// What is said below the help of commands that take several values.
-pub(crate) const HELP: &str = "Several values of a flag, apart by commas, make a run for each combination, side by side, \
-with one table and one page: --design pink,hash --queue-depth 1,4,16,64, or --set gc_start=0.05,0.1";
+use crate::output;
+use crate::overrides::Setting;
 
-/// More runs than this at once are no sweep that anyone looks at.
-const MOST_RUNS: usize = 256;
+/// What is said below the help of commands that take several values.
+pub(crate) const HELP: &str = "Several values of a flag, apart by commas, make a run for each \
+     combination, side by side, with one table and one page: --design pink,hash --queue-depth 1,4,16,64, or --set gc_start=0.05,0.1. \
+     With --out each run is on disk as soon as it has ended: --resume goes on with a sweep that was \
+     stopped, --shard 1/4 runs every fourth combination";
+
+/// More runs than this at once are a mistake, and would take the memory of this machine.
+const MOST_RUNS: usize = 100_000;
 
 type Keep<A> = Box<dyn Fn(&mut A, usize)>;
 
+/// One of the values of a flag.
+pub(crate) struct Level {
+    /// What a run with it is called.
+    label: String,
+    /// The value alone.
+    value: String,
+}
+
+impl Level {
+    /// A value that tells by itself what it is of.
+    pub(crate) fn plain<T: ToString + ?Sized>(value: &T) -> Self {
+        Self { label: value.to_string(), value: value.to_string() }
+    }
+
+    pub(crate) fn labelled<T: ToString + ?Sized>(value: &T, label: String) -> Self {
+        Self { label, value: value.to_string() }
+    }
+}
+
 /// A flag that takes several values.
 pub(crate) struct Axis<A> {
-    /// The values as they were given.
-    labels: Vec<String>,
+    /// What it changes, as results name it.
+    key: String,
+    /// The values that were given.
+    levels: Vec<Level>,
     /// Leaves only the value of that number.
     keep: Keep<A>,
 }
 
 impl<A: 'static> Axis<A> {
-    /// A flag of which `labels` were given; `keep` leaves one.
-    pub(crate) fn new(labels: Vec<String>, keep: impl Fn(&mut A, usize) + 'static) -> Self {
-        Self { labels, keep: Box::new(keep) }
+    /// A flag of which `levels` were given; `keep` leaves one.
+    pub(crate) fn new(
+        key: &str,
+        levels: Vec<Level>,
+        keep: impl Fn(&mut A, usize) + 'static,
+    ) -> Self {
+        Self { key: key.to_owned(), levels, keep: Box::new(keep) }
     }
 
     /// A flag whose values are a list among the arguments.
     pub(crate) fn list<T: Clone + 'static>(
         arguments: &A,
+        key: &str,
         list: fn(&mut A) -> &mut Vec<T>,
-        label: fn(&T) -> String,
+        level: fn(&T) -> Level,
     ) -> Self
     where
         A: Clone,
     {
-        let labels = list(&mut arguments.clone()).iter().map(label).collect();
-        Self::new(labels, move |arguments, number| {
+        let levels = list(&mut arguments.clone()).iter().map(level).collect();
+        Self::new(key, levels, move |arguments, number| {
             let list = list(arguments);
             *list = vec![list[number].clone()];
         })
+    }
+
+    /// What `--set` says of a key.
+    pub(crate) fn of_setting(setting: &Setting, keep: impl Fn(&mut A, usize) + 'static) -> Self {
+        let level = |(value, label): (&String, String)| Level::labelled(value, label);
+        let levels = setting.values().iter().zip(setting.labels()).map(level);
+        Self::new(setting.key(), levels.collect(), keep)
     }
 }
 
@@ -49,6 +87,8 @@ pub(crate) struct Cell<A> {
     pub(crate) arguments: A,
     /// What sets it apart from the others; empty for the only one.
     pub(crate) name: String,
+    /// The same by key.
+    pub(crate) asked: Vec<(String, String)>,
 }
 
 impl<A> Cell<A> {
@@ -58,23 +98,99 @@ impl<A> Cell<A> {
     }
 }
 
+/// One of the runs, and what is planned for it.
+pub(crate) struct Combination<P> {
+    pub(crate) name: String,
+    /// What sets it apart from the others, by key.
+    pub(crate) asked: Vec<(String, String)>,
+    /// What is to be done, or why it is refused.
+    pub(crate) plan: Result<P, String>,
+}
+
+impl<P> Combination<P> {
+    /// The same with another plan.
+    pub(crate) fn with<'a, Q>(&'a self, change: impl FnOnce(&'a P) -> Q) -> Combination<Q> {
+        let plan = self.plan.as_ref().map(change).map_err(String::clone);
+        Combination { name: self.name.clone(), asked: self.asked.clone(), plan }
+    }
+}
+
+/// Plans each of the runs. `plan` fails where what was typed is wrong, and gives an error where the
+/// run is refused. Runs that are refused, or wrong as combinations of values that are right
+/// elsewhere, keep no other from being run.
+///
+/// # Errors
+/// A value is wrong in all of its runs, or no run can be begun: the first of these errors.
+pub(crate) fn planned<A, P>(
+    cells: Vec<Cell<A>>,
+    mut plan: impl FnMut(&Cell<A>) -> anyhow::Result<anyhow::Result<P>>,
+) -> anyhow::Result<Vec<Combination<P>>> {
+    let mut plans: Vec<_> = cells.iter().map(&mut plan).collect();
+    let asked: Vec<_> = cells.iter().map(|cell| &cell.asked).collect();
+    let is_useless = |plan: &anyhow::Result<anyhow::Result<P>>| !matches!(plan, Ok(Ok(_)));
+    let ends = |number: &usize| {
+        let is_wrong = |axis: usize| {
+            let mut of_value =
+                (0..plans.len()).filter(|other| asked[*other][axis] == asked[*number][axis]);
+            of_value.all(|other| plans[other].is_err())
+        };
+        is_useless(&plans[*number])
+            && (plans.iter().all(is_useless) || (0..asked[*number].len()).any(is_wrong))
+    };
+    if let Some(number) = (0..plans.len()).find(ends) {
+        let error = plans.swap_remove(number).and_then(|plan| plan).err();
+        return Err(cells[number].named(error.expect("it is of no use")));
+    }
+    let combination = |(cell, plan): (Cell<A>, anyhow::Result<anyhow::Result<P>>)| {
+        let plan = plan.and_then(|plan| plan).map_err(|error| output::why(&error));
+        Combination { name: cell.name, asked: cell.asked, plan }
+    };
+    Ok(cells.into_iter().zip(plans).map(combination).collect())
+}
+
+/// A part of the runs: those whose number leaves the same rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shard {
+    /// From 1 on.
+    number: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// Reads `2/4`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/');
+        let number = |text: &str| text.trim().parse::<usize>().ok();
+        let shard = parts.and_then(|(i, n)| Some(Self { number: number(i)?, of: number(n)? }));
+        shard.filter(|shard| (1..=shard.of).contains(&shard.number)).ok_or_else(|| {
+            "write which part of how many, such as 1/4 for the first of four".to_owned()
+        })
+    }
+
+    /// Whether a run, numbered from 0 on, is in it.
+    pub(crate) fn has(self, number: usize) -> bool {
+        number % self.of + 1 == self.number
+    }
+}
+
 /// The runs, those that differ in the last flag next to each other.
 ///
 /// # Errors
 /// There are too many, or two are the same.
 pub(crate) fn cells<A: Clone>(arguments: &A, axes: &[Axis<A>]) -> anyhow::Result<Vec<Cell<A>>> {
-    let swept: Vec<&Axis<A>> = axes.iter().filter(|axis| axis.labels.len() > 1).collect();
-    let count = swept.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.labels.len()));
+    let swept: Vec<&Axis<A>> = axes.iter().filter(|axis| axis.levels.len() > 1).collect();
+    let count = swept.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.levels.len()));
     match count {
         Some(count) if count <= MOST_RUNS => {}
         _ => bail!("these flags make more than {MOST_RUNS} runs: give fewer values"),
     }
-    let mut cells = vec![Cell { arguments: arguments.clone(), name: String::new() }];
+    let mut cells =
+        vec![Cell { arguments: arguments.clone(), name: String::new(), asked: Vec::new() }];
     for axis in swept {
-        if let Some(twice) =
-            axis.labels.iter().enumerate().find(|(i, l)| axis.labels[..*i].contains(l))
+        let labels: Vec<&String> = axis.levels.iter().map(|level| &level.label).collect();
+        if let Some((_, twice)) = labels.iter().enumerate().find(|(i, l)| labels[..*i].contains(l))
         {
-            bail!("{} is given twice", twice.1);
+            bail!("{twice} is given twice");
         }
         cells = cells.iter().flat_map(|cell| along(cell, axis)).collect();
     }
@@ -83,26 +199,33 @@ pub(crate) fn cells<A: Clone>(arguments: &A, axes: &[Axis<A>]) -> anyhow::Result
 
 /// A cell for each value of a flag.
 fn along<A: Clone>(cell: &Cell<A>, axis: &Axis<A>) -> Vec<Cell<A>> {
-    let one = |(number, label): (usize, &String)| {
+    let one = |(number, Level { label, value }): (usize, &Level)| {
         let mut arguments = cell.arguments.clone();
         (axis.keep)(&mut arguments, number);
         let name = match cell.name.as_str() {
             "" => label.clone(),
             name => format!("{name}, {label}"),
         };
-        Cell { arguments, name }
+        let mut asked = cell.asked.clone();
+        asked.push((axis.key.clone(), value.clone()));
+        Cell { arguments, name, asked }
     };
-    axis.labels.iter().enumerate().map(one).collect()
+    axis.levels.iter().enumerate().map(one).collect()
 }
 
-/// A name of a directory for a run.
-pub(crate) fn directory_name(name: &str, number: usize) -> String {
+/// Longest name of a directory for a run.
+const MOST_LETTERS: usize = 120;
+
+/// A name of a directory for one of so many runs, numbered from 0 on: by name they are in order.
+pub(crate) fn directory_name(name: &str, number: usize, runs: usize) -> String {
+    let digits = runs.to_string().len().max(2);
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || ['.', '-', '_', '='].contains(&c) { c } else { '-' }
     };
     let slug: String = name.chars().map(letter).collect();
     let slug: Vec<&str> = slug.split('-').filter(|part| !part.is_empty()).collect();
-    format!("{:02}-{}", number + 1, slug.join("-"))
+    let slug: String = slug.join("-").chars().take(MOST_LETTERS).collect();
+    format!("{:0digits$}-{slug}", number + 1)
 }
 
 #[cfg(test)]
@@ -118,9 +241,9 @@ mod tests {
 
     fn runs(arguments: &Arguments) -> anyhow::Result<Vec<Cell<Arguments>>> {
         let axes = [
-            Axis::list(arguments, |a| &mut a.designs, String::clone),
-            Axis::list(arguments, |a| &mut a.depths, u64::to_string),
-            Axis::list(arguments, |a| &mut a.seeds, u64::to_string),
+            Axis::list(arguments, "design", |a| &mut a.designs, Level::plain),
+            Axis::list(arguments, "depth", |a| &mut a.depths, Level::plain),
+            Axis::list(arguments, "seed", |a| &mut a.seeds, Level::plain),
         ];
         cells(arguments, &axes)
     }
@@ -142,16 +265,67 @@ mod tests {
         );
         arguments.depths = vec![1, 1];
         assert!(runs(&arguments).err().unwrap().to_string().contains("1 is given twice"));
+        let asked = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(six[4].asked, [asked("design", "hash"), asked("depth", "4")]);
         arguments.depths = (0..1000).collect();
-        assert!(runs(&arguments).err().unwrap().to_string().contains("more than 256 runs"));
+        assert_eq!(runs(&arguments).unwrap().len(), 2000);
+        arguments.seeds = (0..1000).collect();
+        assert!(runs(&arguments).err().unwrap().to_string().contains("more than 100000 runs"));
+    }
+
+    #[test]
+    fn those_that_are_refused_keep_no_other_from_being_run() {
+        let designs = || vec!["pink".to_owned(), "hash".to_owned()];
+        let arguments = Arguments { designs: designs(), depths: vec![1, 2, 3], seeds: Vec::new() };
+        let planned = |wrong: &[&str], refused: &[&str]| {
+            let plans = super::planned(runs(&arguments).unwrap(), |cell| {
+                let is_among = |list: &[&str]| list.iter().any(|part| cell.name.contains(part));
+                anyhow::ensure!(!is_among(wrong), "wrong");
+                Ok(if is_among(refused) { Err(anyhow::anyhow!("no room")) } else { Ok(()) })
+            });
+            let word = |one: Combination<()>| one.plan.map_or_else(|words| words, |()| "ok".into());
+            let plans = plans.map(|plans| plans.into_iter().map(word).collect::<Vec<_>>());
+            plans.map(|plans| plans.join(",")).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(planned(&[], &["2"]), Ok("ok,no room,ok,ok,no room,ok".to_owned()));
+        assert_eq!(planned(&["pink, 1", "hash, 2"], &[]), Ok("wrong,ok,ok,ok,wrong,ok".to_owned()));
+        // A name that is nowhere right was typed wrong.
+        assert_eq!(planned(&["hash"], &[]), Err("hash, 1: wrong".to_owned()));
+        assert_eq!(planned(&["3"], &["2"]), Err("pink, 3: wrong".to_owned()));
+        assert_eq!(
+            planned(&["pink, 2"], &["pink, 1", "3", "hash"]),
+            Err("pink, 1: no room".to_owned())
+        );
+        let one = Arguments { depths: vec![1], ..Arguments::default() };
+        let alone = |refused: bool| {
+            let plan =
+                |_: &Cell<_>| Ok(if refused { Err(anyhow::anyhow!("no room")) } else { Ok(7) });
+            super::planned(runs(&one).unwrap(), plan).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(alone(true).err(), Some("no room".to_owned()));
+        assert_eq!(alone(false).unwrap()[0].plan, Ok(7));
+    }
+
+    #[test]
+    fn shards_have_each_run_once() {
+        let shards = ["1/3", "2/3", "3/3"].map(|text| Shard::parse(text).unwrap());
+        for number in 0..10 {
+            assert_eq!(shards.iter().filter(|shard| shard.has(number)).count(), 1);
+        }
+        assert!(shards[0].has(0) && shards[0].has(3) && shards[2].has(2));
+        for wrong in ["0/3", "4/3", "1", "1/0", "a/b", "-1/2", "1/2/3"] {
+            assert!(Shard::parse(wrong).unwrap_err().contains("1/4"), "{wrong}");
+        }
     }
 
     #[test]
     fn names_of_directories_are_plain() {
         assert_eq!(
-            directory_name("pink, a/b.toml, gc_start=0.1", 0),
+            directory_name("pink, a/b.toml, gc_start=0.1", 0, 99),
             "01-pink-a-b.toml-gc_start=0.1"
         );
-        assert_eq!(directory_name("../..", 9), "10-..-..");
+        assert_eq!(directory_name("../..", 9, 10), "10-..-..");
+        assert_eq!(directory_name("1 deep", 9, 500), "010-1-deep");
+        assert!(directory_name(&"x".repeat(500), 0, 2).len() < 200);
     }
 }

@@ -72,6 +72,13 @@ pub enum BenchError {
     },
 }
 
+impl BenchError {
+    /// Whether nothing was done: the same would come of another try.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Load(_) | Self::Ageing(_) | Self::Interrupted { .. })
+    }
+}
+
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,16 +6,26 @@
 
 mod differences;
 mod finished;
+mod lacking;
 mod numbers;
 mod page;
+mod parts;
+mod seeds;
+mod tables;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use crate::report::{ReportError, Table};
+use crate::resolution::MEANING;
 use crate::table::{add, table};
 use crate::units::{count_text, span_text, three_digits};
 
 use differences::Difference;
 pub use finished::Finished;
-use numbers::Number;
+pub use lacking::{Failure, Lack};
+use seeds::OverSeeds;
 
 /// More runs than this have no column each in the table of all numbers.
 const MOST_COLUMNS: usize = 4;
@@ -24,6 +34,7 @@ const MOST_COLUMNS: usize = 4;
 pub struct SideBySide {
     runs: Vec<Finished>,
     differences: Vec<Difference>,
+    over_seeds: Vec<OverSeeds>,
     /// Whether names of runs say what sets them apart.
     names_tell: bool,
 }
@@ -37,66 +48,77 @@ impl SideBySide {
         if runs.len() < 2 {
             return Err("there is nothing to compare: give two results and more".to_owned());
         }
-        for (i, run) in runs.iter().enumerate() {
-            if runs[..i].iter().any(|other| other.name == run.name) {
-                return Err(format!("{} is named twice", run.name));
-            }
-            if run.is_job != runs[0].is_job {
-                let (bench, job) = if run.is_job { (&runs[0], run) } else { (run, &runs[0]) };
-                return Err(format!(
-                    "{} is of levelhead bench and {} of levelhead device: they have no numbers in common",
-                    bench.name, job.name
-                ));
-            }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = runs.iter().find(|run| !names.insert(&run.name)) {
+            return Err(format!("{} is named twice", twice.name));
+        }
+        let mut with_results = runs.iter().filter(|run| run.has_result());
+        let of_kind = |is_job| with_results.clone().find(|run| run.is_job == is_job);
+        if let (Some(bench), Some(job)) = (of_kind(false), of_kind(true)) {
+            return Err(format!(
+                "{} is of levelhead bench and {} of levelhead device: they have no numbers in common",
+                bench.name, job.name
+            ));
+        }
+        if !names_tell && with_results.next().is_none() {
+            return Err("none of these runs has a result: there is nothing to compare".to_owned());
         }
         let differences = differences::between(&runs);
-        Ok(Self { runs, differences, names_tell })
+        let mut both = Self { runs, differences, over_seeds: Vec::new(), names_tell };
+        both.over_seeds = seeds::over_seeds(&both);
+        Ok(both)
     }
 
     /// The table for a terminal: a row for each run; of a few runs besides all numbers, a column for each.
     pub fn table(&self) -> String {
-        let mut tables = vec![self.summary()];
+        let mut tables = vec![tables::summary(self)];
+        tables.extend(seeds::table(self, &self.over_seeds));
         if self.runs.len() <= MOST_COLUMNS {
-            tables.push(self.all_numbers());
+            tables.push(tables::numbers(self));
         }
-        let texts: Vec<String> = tables.iter().map(as_text).collect();
-        let same = self.differences.is_empty();
-        let note = if same { "\n\nnothing that the results tell went in differently" } else { "" };
+        let is_marked = tables.iter().any(tables::has_mark);
+        let mut parts: Vec<String> = tables.iter().map(as_text).collect();
+        if is_marked {
+            parts.push(MEANING.to_owned());
+        }
+        if self.differences.is_empty() {
+            parts.push("nothing that the results tell went in differently".to_owned());
+        }
         let failures = self.failures();
-        let failures = if failures.is_empty() {
-            String::new()
-        } else {
-            format!("\n\n{}", failures.join("\n"))
-        };
-        format!("{}{note}{failures}", texts.join("\n\n"))
+        if !failures.is_empty() {
+            parts.push(failures.join("\n"));
+        }
+        parts.join("\n\n")
     }
 
-    /// A line for each run that failed.
+    /// A line for each run that was refused or failed, and one for those that were not run.
     fn failures(&self) -> Vec<String> {
         let words = |run: &Finished| {
-            let failure = run.failure()?;
-            Some(format!(
-                "{} failed, its numbers are of what was done until then: {failure}",
-                run.name
-            ))
+            let (name, reason) = (&run.name, run.reason()?);
+            match run.status() {
+                "not run" => None,
+                "refused" => Some(format!("{name} was refused: {reason}")),
+                _ if run.has_result() => Some(format!(
+                    "{name} failed, its numbers are of what was done until then: {reason}"
+                )),
+                _ => Some(format!("{name} failed: {reason}")),
+            }
         };
-        self.runs.iter().filter_map(words).collect()
+        let failed = self.runs.iter().filter_map(words);
+        let missing = self.runs.iter().filter(|run| run.status() == "not run").count();
+        let missing = (missing > 0).then(|| format!("runs that were not run: {missing}"));
+        failed.chain(missing).collect()
     }
 
     /// The summary as CSV: a row for each run with what went in differently and every number.
     pub fn csv(&self) -> String {
-        let differences = self.differences.iter().map(|difference| difference.name.clone());
-        let names = self.number_names();
-        let header =
-            [String::from("run")].into_iter().chain(differences).chain(names.iter().cloned());
-        let rows = self.runs.iter().enumerate().map(|(i, run)| {
-            let values = self.differences.iter().map(|difference| difference.values[i].clone());
-            let numbers = names
-                .iter()
-                .map(|name| run.number(name).map_or(String::new(), |n| n.value.to_string()));
-            [run.shown_name()].into_iter().chain(values).chain(numbers).collect()
-        });
-        crate::report::csv(header, rows)
+        tables::csv(self)
+    }
+
+    /// Means over the seeds and their confidence intervals, for programs; nothing if no runs differ
+    /// in their seeds alone.
+    pub fn seeds_json(&self) -> Option<Value> {
+        (!self.over_seeds.is_empty()).then(|| seeds::json(self, &self.over_seeds))
     }
 
     /// The page and the numbers behind it, as files.
@@ -105,65 +127,25 @@ impl SideBySide {
     /// [`ReportError`].
     pub fn files(&self, title: &str, command: &str) -> Result<Vec<(String, String)>, ReportError> {
         let report = page::report(self, title, command);
-        let mut tables = vec![self.summary()];
-        if self.runs.len() <= MOST_COLUMNS {
-            tables.push(self.all_numbers());
+        let mut more = json!({ "runs": tables::json(self) });
+        if let Some(seeds) = self.seeds_json() {
+            more["seeds"] = seeds;
         }
-        let mut files = report.files_with(&tables)?;
+        let mut files = report.files_with(&tables::all(self), &more)?;
         files.push(("runs.csv".to_owned(), self.csv()));
+        let seeds = seeds::csv(self, &self.over_seeds);
+        files.extend(seeds.map(|csv| ("seeds.csv".to_owned(), csv)));
         Ok(files)
-    }
-
-    /// A row for each run.
-    fn summary(&self) -> Table {
-        let shown: &[Difference] = if self.names_tell { &[] } else { &self.differences };
-        let names: Vec<String> =
-            self.number_names().into_iter().filter(|name| self.is_key(name)).collect();
-        let differences = shown.iter().map(|difference| difference.name.clone());
-        let headings =
-            [String::from("run")].into_iter().chain(differences).chain(names.iter().cloned());
-        let rows = self.runs.iter().enumerate().map(|(i, run)| {
-            let values = shown.iter().map(|difference| difference.values[i].clone());
-            let numbers =
-                names.iter().map(|name| run.number(name).map_or("-".into(), Number::text));
-            [run.shown_name()].into_iter().chain(values).chain(numbers).collect()
-        });
-        Table {
-            id: "runs".to_owned(),
-            title: "The runs".to_owned(),
-            headings: headings.collect(),
-            rows: rows.collect(),
-        }
-    }
-
-    /// A row for each number, a column for each run.
-    fn all_numbers(&self) -> Table {
-        let names = self.runs.iter().map(Finished::shown_name);
-        let different = self.differences.iter().map(|difference| {
-            [difference.name.clone()].into_iter().chain(difference.values.iter().cloned()).collect()
-        });
-        let numbers = self.number_names().into_iter().map(|name| {
-            let first = self.runs[0].number(&name).map(|number| number.value);
-            let cells = self.runs.iter().enumerate().map(|(i, run)| match run.number(&name) {
-                None => "-".to_owned(),
-                Some(number) if i == 0 => number.text(),
-                Some(number) => format!("{}{}", number.text(), change(first, number.value)),
-            });
-            let cells: Vec<String> = cells.collect();
-            [name].into_iter().chain(cells).collect::<Vec<String>>()
-        });
-        Table {
-            id: "numbers".to_owned(),
-            title: "All numbers, and their change against the first run".to_owned(),
-            headings: [String::new()].into_iter().chain(names).collect(),
-            rows: different.chain(numbers).collect(),
-        }
     }
 
     /// Names of the numbers that any run has, in order.
     fn number_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for run in &self.runs {
+            // Most runs have the same.
+            if run.numbers.iter().map(|number| &number.name).eq(&names) {
+                continue;
+            }
             let mut at = 0;
             for number in &run.numbers {
                 let place = names.iter().position(|name| *name == number.name);
@@ -178,6 +160,32 @@ impl SideBySide {
 
     fn is_key(&self, name: &str) -> bool {
         self.runs.iter().any(|run| run.number(name).is_some_and(|number| number.is_key))
+    }
+
+    /// Runs that differ in nothing but these differences, with a name for each group. Values that
+    /// are numbers go up.
+    fn groups(&self, across: &[usize]) -> Vec<(String, Vec<usize>)> {
+        let others: Vec<&Difference> = self
+            .differences
+            .iter()
+            .enumerate()
+            .filter_map(|(at, other)| (!across.contains(&at)).then_some(other))
+            .collect();
+        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        let ranks: Vec<Vec<usize>> = others.iter().map(|other| other.ranks()).collect();
+        for run in 0..self.runs.len() {
+            let place: Vec<usize> = ranks.iter().map(|ranks| ranks[run]).collect();
+            match groups.iter_mut().find(|(of, _)| *of == place) {
+                Some((_, runs)) => runs.push(run),
+                None => groups.push((place, vec![run])),
+            }
+        }
+        groups.sort();
+        let name = |runs: &[usize]| {
+            let labels: Vec<String> = others.iter().map(|other| other.label(runs[0])).collect();
+            if labels.is_empty() { "all runs".to_owned() } else { labels.join(", ") }
+        };
+        groups.into_iter().map(|(_, runs)| (name(&runs), runs)).collect()
     }
 }
 
@@ -221,3 +229,7 @@ fn number_text(value: f64) -> String {
 #[cfg(test)]
 #[path = "compare/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "compare/sweep_tests.rs"]
+mod sweep_tests;

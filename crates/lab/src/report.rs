@@ -21,6 +21,7 @@ mod unit;
 mod verdict;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 pub use check::ReportError;
 pub use comparison::Comparison;
@@ -67,6 +68,8 @@ struct Document<'a> {
     levelhead: &'static str,
     #[serde(flatten)]
     report: &'a Report,
+    #[serde(flatten)]
+    more: &'a Value,
 }
 
 impl Report {
@@ -76,16 +79,21 @@ impl Report {
     /// # Errors
     /// A report that could not be shown as it is meant, such as two figures with one id, is refused.
     pub fn files(&self) -> Result<Vec<(String, String)>, ReportError> {
-        self.files_with(&[])
+        self.files_with(&[], &Value::Object(Map::new()))
     }
 
-    /// The same with tables above the figures.
+    /// The same with tables above the figures, and with the keys of the object `more` in
+    /// `report.json`.
     ///
     /// # Errors
     /// As [`Self::files`].
-    pub fn files_with(&self, tables: &[Table]) -> Result<Vec<(String, String)>, ReportError> {
+    pub fn files_with(
+        &self,
+        tables: &[Table],
+        more: &Value,
+    ) -> Result<Vec<(String, String)>, ReportError> {
         check::check(self)?;
-        let document = Document { levelhead: env!("CARGO_PKG_VERSION"), report: self };
+        let document = Document { levelhead: env!("CARGO_PKG_VERSION"), report: self, more };
         let mut files = vec![
             ("index.html".to_owned(), page::render(self, tables)),
             ("report.json".to_owned(), json(&document)),

@@ -12,6 +12,7 @@ use workload::LatencySummary;
 
 use crate::ageing::AgeingResult;
 use crate::inputs::Inputs;
+use crate::resolution;
 
 /// One run of a workload on a design on a device.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +52,7 @@ pub struct BenchResult {
     pub trace: Option<TraceResult>,
     /// Latencies by kind of operation, from intended start to end, of those that ran. A `scan` is one operation; its
     /// `seek` and each `next` (in bulk, each call) are listed besides and count as none.
+    #[serde(serialize_with = "resolution::all")]
     pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
     pub throughput_ops_per_second: f64,
@@ -387,6 +389,7 @@ pub struct LoadResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<AcceleratorResult>,
     /// Latency of its Puts.
+    #[serde(serialize_with = "resolution::one")]
     pub put: LatencySummary,
 }
 

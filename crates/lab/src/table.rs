@@ -13,6 +13,7 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use workload::{LatencySummary, OpKind};
 
+use crate::resolution;
 use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 pub(crate) use store::time;
@@ -108,10 +109,8 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
     let mut table =
         table(&["latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
     let mut row = |name: &str, operation: &LatencySummary| {
-        let o = operation;
-        let numbers = [o.mean_us, o.p50_us, o.p90_us, o.p99_us, o.p999_us, o.p9999_us, o.max_us];
-        let numbers = numbers.into_iter().map(three_digits);
-        add(&mut table, [name.to_owned(), count_text(o.count)].into_iter().chain(numbers));
+        let name = [name.to_owned(), count_text(operation.count)].into_iter();
+        add(&mut table, name.chain(resolution::cells(operation)));
     };
     for kind in OpKind::ALL {
         let operation = operations.get(kind.name());
@@ -123,7 +122,7 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
     if load.count > 0 {
         row("put (load)", load);
     }
-    table.to_string()
+    resolution::explained(&table.to_string())
 }
 
 fn reads(result: &BenchResult) -> String {

@@ -23,7 +23,7 @@ use super::arguments::BenchArguments;
 use super::trace;
 use crate::names;
 use crate::overrides::{self, Kind, Sorted};
-use crate::sweep::{Axis, Cell, cells};
+use crate::sweep::{Axis, Cell, Level, cells};
 use crate::values::BenchWindows;
 
 const DEFAULT_DESIGN: &str = "pink";
@@ -71,35 +71,69 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 
 /// The runs that these arguments ask for: one, unless flags have several values.
 pub(super) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchArguments>>> {
-    let text = String::clone;
     let mut axes = vec![
-        Axis::list(arguments, |a| &mut a.configuration, text),
-        Axis::list(arguments, |a| &mut a.design, text),
-        Axis::list(arguments, |a| &mut a.device, text),
-        Axis::list(arguments, |a| &mut a.layout, |layout| layout.name().to_owned()),
-        Axis::list(arguments, |a| &mut a.windows, |windows| format!("windows {}", windows.name())),
-        Axis::list(arguments, |a| &mut a.workload, text),
-        Axis::list(arguments, |a| &mut a.records, |n| format!("{} pairs", lab::count_text(*n))),
+        Axis::list(arguments, "configuration", |a| &mut a.configuration, Level::plain),
+        Axis::list(arguments, "design", |a| &mut a.design, Level::plain),
+        Axis::list(arguments, "device", |a| &mut a.device, Level::plain),
+        Axis::list(arguments, "layout", |a| &mut a.layout, |layout| Level::plain(layout.name())),
         Axis::list(
             arguments,
+            "windows",
+            |a| &mut a.windows,
+            |windows| Level::labelled(windows.name(), format!("windows {}", windows.name())),
+        ),
+        Axis::list(arguments, "workload", |a| &mut a.workload, Level::plain),
+        Axis::list(
+            arguments,
+            "records",
+            |a| &mut a.records,
+            |n| Level::labelled(n, format!("{} pairs", lab::count_text(*n))),
+        ),
+        Axis::list(
+            arguments,
+            "operationcount",
             |a| &mut a.operations,
-            |n| format!("{} operations", lab::count_text(*n)),
+            |n| Level::labelled(n, format!("{} operations", lab::count_text(*n))),
         ),
-        Axis::list(arguments, |a| &mut a.rate, |rate| format!("{rate}/s")),
-        Axis::list(arguments, |a| &mut a.queue_depth, |depth| format!("{depth} deep")),
         Axis::list(
             arguments,
-            |a| &mut a.replay.trace,
-            |path| printable(&path.display().to_string()),
+            "rate",
+            |a| &mut a.rate,
+            |rate| Level::labelled(&serde_json::json!(rate), format!("{rate}/s")),
         ),
-        Axis::list(arguments, |a| &mut a.replay.replay_time_scale, |speed| format!("{speed} %")),
+        Axis::list(
+            arguments,
+            "queue_depth",
+            |a| &mut a.queue_depth,
+            |depth| Level::labelled(depth, format!("{depth} deep")),
+        ),
+        Axis::list(
+            arguments,
+            "workload",
+            |a| &mut a.replay.trace,
+            |path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                Level::labelled(&printable(&name), printable(&path.display().to_string()))
+            },
+        ),
+        Axis::list(
+            arguments,
+            "replay_time_scale",
+            |a| &mut a.replay.replay_time_scale,
+            |speed| Level::labelled(&serde_json::json!(speed), format!("{speed} %")),
+        ),
     ];
     axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
         let keep = move |arguments: &mut BenchArguments, number| arguments.set[at].keep(number);
-        Axis::new(setting.labels(), keep)
+        Axis::of_setting(setting, keep)
     }));
-    axes.push(Axis::list(arguments, |a| &mut a.seed, |seed| format!("seed {seed}")));
+    axes.push(seeds(arguments));
     cells(arguments, &axes)
+}
+
+fn seeds(arguments: &BenchArguments) -> Axis<BenchArguments> {
+    let level = |seed: &u64| Level::labelled(seed, format!("seed {seed}"));
+    Axis::list(arguments, "seed", |a| &mut a.seed, level)
 }
 
 /// What to run, and all that went into it.

@@ -12,7 +12,7 @@ use ssd::SsdProfile;
 use super::DeviceArguments;
 use crate::names;
 use crate::overrides::{self, Kind, Sorted};
-use crate::sweep::{self, Axis, cells};
+use crate::sweep::{self, Axis, Level, cells};
 
 const DEFAULT_JOB: &str = "mixed-70-30";
 
@@ -65,36 +65,37 @@ const FLAGS: [Flag; 22] = [
 pub(super) fn runs(
     arguments: &DeviceArguments,
 ) -> anyhow::Result<Vec<sweep::Cell<DeviceArguments>>> {
-    let text = String::clone;
     let mut axes = vec![
-        Axis::list(arguments, |a| &mut a.device, text),
-        Axis::list(arguments, |a| &mut a.job, text),
-        Axis::list(arguments, |a| &mut a.rw, text),
+        Axis::list(arguments, "profile", |a| &mut a.device, Level::plain),
+        Axis::list(arguments, "job", |a| &mut a.job, Level::plain),
+        Axis::list(arguments, "job", |a| &mut a.rw, Level::plain),
     ];
-    axes.extend(FLAGS.map(|Flag { name, values, .. }| {
+    axes.extend(FLAGS.map(|Flag { name, key, values }| {
         let given = values(&mut arguments.clone()).clone();
-        let labels = given.iter().map(|value| format!("{name}={value}")).collect();
-        Axis::new(labels, move |arguments, number| {
+        let level = |value: &String| Level::labelled(value, format!("{name}={value}"));
+        Axis::new(key, given.iter().map(level).collect(), move |arguments, number| {
             let list = values(arguments);
             *list = vec![list[number].clone()];
         })
     }));
     axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
         let keep = move |arguments: &mut DeviceArguments, number| arguments.set[at].keep(number);
-        Axis::new(setting.labels(), keep)
+        Axis::of_setting(setting, keep)
     }));
-    axes.push(Axis::list(arguments, |a| &mut a.seed, |seed| format!("seed {seed}")));
+    let seed = |seed: &u64| Level::labelled(seed, format!("seed {seed}"));
+    axes.push(Axis::list(arguments, "seed", |a| &mut a.seed, seed));
     cells(arguments, &axes)
 }
 
 /// A run that can be begun.
 pub(super) struct Planned {
-    pub(super) name: String,
     pub(super) spec: DeviceSpec,
     pub(super) inputs: Inputs,
 }
 
-pub(super) fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Planned> {
+pub(super) fn planned(
+    cell: &sweep::Cell<DeviceArguments>,
+) -> anyhow::Result<anyhow::Result<Planned>> {
     let arguments = &cell.arguments;
     let kinds = [Kind::of::<Job>("job"), Kind::of::<SsdProfile>("device")];
     let settings = overrides::sort(&arguments.set, &kinds, &[])?;
@@ -107,9 +108,9 @@ pub(super) fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Pla
     inputs.traces = traces.map(Trace::input).collect();
     let seed = arguments.seed.first().copied().unwrap_or(1);
     let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
-    device::check(&spec)
-        .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
-    Ok(Planned { name: cell.name.clone(), spec, inputs })
+    let checked = device::check(&spec)
+        .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name));
+    Ok(checked.map(|()| Planned { spec, inputs }))
 }
 
 fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<Job>> {

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::side_by_side::{FAILURE, SWEEP};
+
 /// Files of a run.
-const OF_RUN: [&str; 7] = [
+const OF_RUN: [&str; 8] = [
+    FAILURE,
     "result.json",
     "result.txt",
     "latency.csv",
@@ -18,7 +21,7 @@ const OF_RUN: [&str; 7] = [
     "samples.csv",
 ];
 /// Files of the page of several runs, beside those of its figures.
-const OF_PAGE: [&str; 4] = ["index.html", "report.json", "runs.csv", "runs.txt"];
+const OF_PAGE: [&str; 5] = ["index.html", "report.json", "runs.csv", "runs.txt", "seeds.csv"];
 
 /// The page of several runs in `directory`, its figures included.
 pub(super) fn page(directory: &Path) -> Vec<PathBuf> {
@@ -43,12 +46,15 @@ pub(super) fn runs(directory: &Path) -> Vec<PathBuf> {
     });
     let places = [directory.to_owned()].into_iter().chain(within.map(|entry| entry.path()));
     let mut files: Vec<PathBuf> = places.flat_map(|place| run(&place)).collect();
+    let sweep = directory.join(SWEEP);
+    files.extend(written_by_us(&sweep).map(|_| sweep));
     files.sort();
     files
 }
 
 fn run(directory: &Path) -> Vec<PathBuf> {
-    if written_by_us(&directory.join("result.json")).is_none() {
+    let proofs = ["result.json", FAILURE].map(|name| directory.join(name));
+    if proofs.iter().all(|proof| written_by_us(proof).is_none()) {
         return Vec::new();
     }
     OF_RUN.map(|name| directory.join(name)).into_iter().filter(|file| file.is_file()).collect()

@@ -5,6 +5,7 @@ mod bench_on_files;
 mod kept_drives;
 mod killed;
 mod reference;
+mod resumes;
 mod run;
 mod serves;
 mod shells;

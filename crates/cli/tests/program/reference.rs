@@ -136,6 +136,7 @@ fn every_field_of_json_is_in_the_reference() {
         include_str!("../../../lab/src/result.rs"),
         include_str!("../../../lab/src/ageing.rs"),
         include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../lab/src/resolution.rs"),
         include_str!("../../../lab/src/traces.rs"),
         include_str!("../../../pages/src/stats.rs"),
     ];
@@ -152,6 +153,7 @@ fn every_field_of_json_is_in_the_reference() {
     let sources = [
         include_str!("../../../lab/src/device/result.rs"),
         include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../lab/src/resolution.rs"),
         include_str!("../../../lab/src/traces.rs"),
         include_str!("../../../workload/src/record/summary.rs"),
     ];

@@ -9,56 +9,120 @@ use super::Finished;
 /// Something that went in, and what it was in each run.
 pub(super) struct Difference {
     pub name: String,
-    /// In the order of the runs; `-` where there is none.
+    /// In the order of the runs; `-` where there is none, or where a run without a result does not
+    /// tell.
     pub values: Vec<String>,
 }
 
 impl Difference {
-    /// The values as numbers, if all are.
-    pub(super) fn numbers(&self) -> Option<Vec<f64>> {
-        let number = |text: &String| text.parse().ok().filter(|number: &f64| number.is_finite());
+    /// The values as numbers where they are there, if all of those are numbers.
+    pub(super) fn numbers(&self) -> Option<Vec<Option<f64>>> {
+        let number = |text: &String| match text.as_str() {
+            NONE => Some(None),
+            text => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Some),
+        };
         self.values.iter().map(number).collect()
+    }
+
+    /// A rank for each run, the same for the same value: of numbers by size, of others as they
+    /// came.
+    pub(super) fn ranks(&self) -> Vec<usize> {
+        let mut values: Vec<&String> = Vec::new();
+        for value in &self.values {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        if self.numbers().is_some() {
+            let number = |text: &String| text.parse().unwrap_or(f64::NEG_INFINITY);
+            values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+        let rank = |value| values.iter().position(|other| *other == value).unwrap_or(0);
+        self.values.iter().map(rank).collect()
+    }
+
+    /// Whether it is the name of something: a drive, a job.
+    pub(super) fn is_name(&self) -> bool {
+        NAMES.contains(&self.name.as_str()) && ![RECORDS, SEED].contains(&self.name.as_str())
+    }
+
+    /// What a run has of it, as a legend says it.
+    pub(super) fn label(&self, run: usize) -> String {
+        let value = &self.values[run];
+        if self.is_name() { value.clone() } else { format!("{}={value}", self.name) }
     }
 }
 
+/// What stands where there is no value.
+pub(super) const NONE: &str = "-";
+
+pub(super) const SEED: &str = "seed";
+const RECORDS: &str = "records";
+
 /// What results name beside their inputs.
 const NAMES: [&str; 8] =
-    ["configuration", "design", "device", "profile", "job", "workload", "records", "seed"];
+    ["configuration", "design", "device", "profile", "job", "workload", RECORDS, SEED];
 
 /// Properties that are among the names or options already.
 const SAID: [&str; 3] = ["recordcount", "threadcount", "target"];
 
-/// What differs between runs. Of files with different names the name is told, and not each key.
+/// What differs between runs. A key of a file is not told where the file's name tells it: where no
+/// two runs have a file of one name with different values of the key.
 pub(super) fn between(runs: &[Finished]) -> Vec<Difference> {
     let named = NAMES.into_iter().filter_map(|name| {
-        difference(name, runs.iter().map(|run| run.json.get(name).map(text)).collect())
+        difference(runs, name, runs.iter().map(|run| run.json.get(name).map(text)).collect())
     });
     let inputs: Vec<BTreeMap<String, String>> = runs.iter().map(inputs).collect();
     let names: BTreeSet<&String> = inputs.iter().flat_map(BTreeMap::keys).collect();
-    let of_inputs = names.into_iter().filter(|name| !is_told(runs, name)).filter_map(|name| {
-        let shown = name.split_once('.').map_or(name.as_str(), |(_, rest)| rest);
-        difference(shown, inputs.iter().map(|of| of.get(name).cloned()).collect())
+    let told: Vec<&String> =
+        names.into_iter().filter(|name| !is_told(runs, &inputs, name)).collect();
+    let of_inputs = told.iter().filter_map(|name| {
+        let short = after_kind(name);
+        // Two kinds of files may have a key of one name.
+        let is_only = told.iter().filter(|other| after_kind(other) == short).count() == 1;
+        let values = inputs.iter().map(|of| of.get(*name).cloned()).collect();
+        difference(runs, if is_only { short } else { name }, values)
     });
     named.chain(of_inputs).collect()
 }
 
-/// Whether the name of its file says so already, or another name.
-fn is_told(runs: &[Finished], input: &str) -> bool {
-    let (kind, key) = input.split_once('.').unwrap_or((input, ""));
-    let name = |run: &Finished| match kind {
-        "properties" => run.json.get("workload").cloned(),
-        "options" => None,
-        kind => run.json["inputs"][kind].get("name").cloned(),
-    };
-    let has_other_names = runs.iter().any(|run| name(run) != name(&runs[0]));
-    let is_text = ["name", "description"].contains(&key);
-    has_other_names && key != "operationcount" || is_text || SAID.contains(&key)
+/// A key without the kind of its file.
+fn after_kind(input: &str) -> &str {
+    input.split_once('.').map_or(input, |(_, rest)| rest)
 }
 
-fn difference(name: &str, values: Vec<Option<String>>) -> Option<Difference> {
-    let is_same = values.iter().all(|value| *value == values[0]);
-    let values = values.into_iter().map(|value| value.unwrap_or_else(|| "-".to_owned())).collect();
-    (!is_same).then(|| Difference { name: name.to_owned(), values })
+/// Whether the name of its file says so already, or another name.
+fn is_told(runs: &[Finished], inputs: &[BTreeMap<String, String>], input: &str) -> bool {
+    let (kind, key) = input.split_once('.').unwrap_or((input, ""));
+    if ["name", "description"].contains(&key) || SAID.contains(&key) {
+        return true;
+    }
+    let name = |run: &Finished| match kind {
+        "properties" => run.json.get("workload").map(text),
+        "options" => None,
+        kind => run.json["inputs"][kind].get("name").map(text),
+    };
+    let mut by_name: BTreeMap<Option<String>, Option<&String>> = BTreeMap::new();
+    let runs = runs.iter().zip(inputs).filter(|(run, _)| run.has_result());
+    let is_varied = runs
+        .map(|(run, of)| (name(run), of.get(input)))
+        .any(|(name, value)| *by_name.entry(name).or_insert(value) != value);
+    let has_other_names = by_name.len() > 1;
+    has_other_names && !is_varied && key != "operationcount"
+}
+
+/// What a column of results has, if it is not the same in all runs. A run without a result has what
+/// it was asked for.
+fn difference(runs: &[Finished], name: &str, values: Vec<Option<String>>) -> Option<Difference> {
+    let values = runs.iter().zip(values).map(|(run, value)| match value {
+        None if !run.has_result() => run.asked(name).map(Some),
+        value => Some(value),
+    });
+    let values: Vec<Option<Option<String>>> = values.collect();
+    let known: BTreeSet<&Option<String>> = values.iter().flatten().collect();
+    let values = values.iter().map(|value| value.clone().flatten());
+    let values = values.map(|value| value.unwrap_or_else(|| NONE.to_owned())).collect();
+    (known.len() > 1).then(|| Difference { name: name.to_owned(), values })
 }
 
 fn inputs(run: &Finished) -> BTreeMap<String, String> {

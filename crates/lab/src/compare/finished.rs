@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
+use super::lacking::Failure;
 use super::numbers::{self, Number};
 
-/// A result with its curves.
+/// A result with its curves, or why there is none.
 pub struct Finished {
     /// What it is called beside others.
     pub name: String,
-    /// `result.json`.
+    /// `result.json`; null where there is none.
     pub(super) json: Value,
+    /// Why there is no result.
+    lack: Option<Failure>,
     /// Whether it is of a job on a block drive.
     pub(super) is_job: bool,
     /// What came out.
@@ -49,7 +52,53 @@ impl Finished {
         let timelines =
             if is_job { timelines_of_job(&timeline) } else { timelines_of_bench(&timeline) };
         let latencies = latencies(&latency);
-        Ok(Self { name: name.into(), json, is_job, numbers, latencies, timelines })
+        let (name, lack) = (name.into(), None);
+        Ok(Self { name, json, lack, is_job, numbers, latencies, timelines })
+    }
+
+    /// A run without a result.
+    pub fn without_result(name: impl Into<String>, failure: Failure) -> Self {
+        Self {
+            name: name.into(),
+            json: Value::Null,
+            lack: Some(failure),
+            is_job: false,
+            numbers: Vec::new(),
+            latencies: Vec::new(),
+            timelines: Vec::new(),
+        }
+    }
+
+    /// Whether there are numbers of it.
+    pub fn has_result(&self) -> bool {
+        self.lack.is_none()
+    }
+
+    /// Whether it came to its end, and nothing went wrong.
+    pub fn is_whole(&self) -> bool {
+        self.status() == DONE
+    }
+
+    /// `done`, or what became of it.
+    pub fn status(&self) -> &'static str {
+        let is_to_its_end = matches!(self.json["interrupted"], Value::Null | Value::Bool(false));
+        match &self.lack {
+            Some(failure) => failure.status.word(),
+            None if self.failure().is_some() => "failed",
+            None if is_to_its_end => DONE,
+            None => "interrupted",
+        }
+    }
+
+    /// Why it has no result, or what went wrong in it.
+    pub fn reason(&self) -> Option<String> {
+        let of_lack = self.lack.as_ref().map(|failure| failure.reason.clone());
+        of_lack.or_else(|| self.failure())
+    }
+
+    /// What it was asked for of a key, if it has no result that tells.
+    pub(super) fn asked(&self, key: &str) -> Option<String> {
+        self.lack.as_ref()?.asked(key)
     }
 
     /// The number of that name.
@@ -59,13 +108,10 @@ impl Finished {
 
     /// Its name, and that it is not whole, if so.
     pub(super) fn shown_name(&self) -> String {
-        let is_whole = matches!(self.json["interrupted"], Value::Null | Value::Bool(false));
-        let end = match self.failure() {
-            Some(_) => " (failed)",
-            None if is_whole => "",
-            None => " (interrupted)",
-        };
-        format!("{}{end}", self.name)
+        match self.status() {
+            DONE => self.name.clone(),
+            status => format!("{} ({status})", self.name),
+        }
     }
 
     /// What went wrong in it: its numbers are of what was done until then, or of answers that are no answers.
@@ -80,6 +126,9 @@ impl Finished {
         words("first_error").or(errors)
     }
 }
+
+/// The status of a run that came to its end.
+const DONE: &str = "done";
 
 /// Rows of a CSV file of ours as cells by heading.
 type Row = Vec<(String, String)>;

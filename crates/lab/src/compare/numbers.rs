@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::number_text;
+use crate::resolution::{MARK, too_few_samples};
 
 /// A number.
 #[derive(Clone, Debug)]
@@ -12,11 +13,14 @@ pub(super) struct Number {
     pub value: f64,
     /// Whether it stands in the summary.
     pub is_key: bool,
+    /// Whether it is a percentile of too few samples.
+    pub is_thin: bool,
 }
 
 impl Number {
     pub(super) fn text(&self) -> String {
-        number_text(self.value)
+        let mark = if self.is_thin { MARK } else { "" };
+        format!("{}{mark}", number_text(self.value))
     }
 }
 
@@ -41,12 +45,16 @@ struct Numbers(Vec<Number>);
 impl Numbers {
     fn add(&mut self, name: impl Into<String>, value: Option<f64>, is_key: bool) {
         let name = name.into();
-        self.0.extend(value.map(|value| Number { name, value, is_key }));
+        self.0.extend(value.map(|value| Number { name, value, is_key, is_thin: false }));
     }
 
     fn latencies(&mut self, of: &str, latency: &Value) {
+        let count = latency["count"].as_u64();
+        let thin: Vec<&str> = count.into_iter().flat_map(too_few_samples).collect();
         for (name, field, is_key) in LATENCIES {
+            let before = self.0.len();
             self.add(format!("{of} {name}, us"), latency[field].as_f64(), is_key);
+            self.0[before..].iter_mut().for_each(|number| number.is_thin = thin.contains(&field));
         }
     }
 }

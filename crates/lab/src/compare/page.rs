@@ -1,39 +1,75 @@
 //! The page of results side by side.
 
+mod by_number;
+
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::numbers::{AMPLIFICATION, THROUGHPUT};
-use super::{Difference, Finished, SideBySide};
+use super::parts::{Part, parts};
+use super::{Finished, SideBySide};
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Report, Series, Stretch, Unit};
+use by_number::by_numbers;
 
 /// More lines than this in one plot are told apart by nobody.
 const MOST_LINES: usize = 12;
+/// More bars than this in one plot run together.
+pub(super) const MOST_BARS: usize = 48;
+/// Longest id, which names files.
+const MOST_LETTERS: usize = 100;
 
 pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
-    let mut figures = by_number(of);
-    figures.extend(bars(of, THROUGHPUT, "Throughput", Unit::OperationsPerSecond));
+    let mut figures = by_numbers(of);
+    figures.extend(bars(of, THROUGHPUT, "Throughput", &Unit::OperationsPerSecond));
     figures.extend(distributions(of));
     figures.extend(timelines(of));
-    figures.extend(bars(of, AMPLIFICATION, "Write amplification", Unit::Number));
+    figures.extend(bars(of, AMPLIFICATION, "Write amplification", &Unit::Number));
     let names: Vec<&str> =
         of.differences.iter().map(|difference| difference.name.as_str()).collect();
     let summary = match names[..] {
         [] => "Nothing that the results tell went in differently.".to_owned(),
         _ => format!("What went in differently: {}.", names.join(", ")),
     };
-    let left_out = of.runs.len().saturating_sub(MOST_LINES);
-    let note = (left_out > 0).then(|| {
-        format!("Figures of latencies show the first {MOST_LINES} runs; {left_out} are left out.")
-    });
     Report {
         title: title.to_owned(),
         summary,
-        scale: format!("{} runs", of.runs.len()),
+        scale: scale(of),
         command: command.to_owned(),
-        figures,
+        figures: with_own_ids(figures),
         comparisons: Vec::new(),
-        notes: note.into_iter().chain(of.failures()).collect(),
+        notes: of.failures(),
     }
+}
+
+/// How many runs there are, and what became of those that did not come to their end.
+fn scale(of: &SideBySide) -> String {
+    let count = |status: &str| of.runs.iter().filter(|run| run.status() == status).count();
+    let others = ["interrupted", "failed", "refused", "not run"];
+    let others = others.map(|status| (count(status), status)).into_iter();
+    let others: Vec<String> = others
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, status)| format!("{count} {status}"))
+        .collect();
+    let runs = format!("{} runs", of.runs.len());
+    if others.is_empty() { runs } else { format!("{runs}: {}", others.join(", ")) }
+}
+
+/// The figures, none of whose ids is another's or too long for a file.
+fn with_own_ids(mut figures: Vec<Figure>) -> Vec<Figure> {
+    let mut taken = BTreeSet::new();
+    for figure in &mut figures {
+        let mut own: String = figure.id.chars().take(MOST_LETTERS).collect();
+        let short = own.clone();
+        for number in 2.. {
+            if taken.insert(own.clone()) {
+                break;
+            }
+            own = format!("{short}-{number}");
+        }
+        figure.id = own;
+    }
+    figures
 }
 
 /// An id of a figure made of a name.
@@ -48,33 +84,38 @@ fn subject<'a>(name: &'a str, end: &str) -> &'a str {
 }
 
 /// Bars of each number whose name ends so, a group for each run.
-fn bars(of: &SideBySide, end: &str, title: &str, unit: Unit) -> Option<Figure> {
+fn bars(of: &SideBySide, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
     let names: Vec<String> =
         of.number_names().into_iter().filter(|name| name.ends_with(end)).collect();
-    let series: Vec<BarSeries> = names
-        .iter()
-        .map(|name| BarSeries {
+    let has_any = |run: &usize| names.iter().any(|name| of.runs[*run].number(name).is_some());
+    let runs: Vec<usize> = (0..of.runs.len()).filter(has_any).collect();
+    let most = (MOST_BARS / names.len().max(1)).max(4);
+    let figure = |part: Part<usize>| {
+        let of_name = |name: &String| BarSeries {
             name: Some(subject(name, end))
                 .filter(|name| !name.is_empty())
                 .unwrap_or("all")
                 .to_owned(),
-            values: of.runs.iter().map(|run| run.number(name).map(|number| number.value)).collect(),
-        })
-        .filter(|bars| bars.values.iter().any(Option::is_some))
-        .collect();
-    (!series.is_empty()).then(|| {
-        Figure::new(
-            id("bars", title),
-            title,
-            "A bar for each run.",
-            FigureKind::Bars {
-                over: "run".to_owned(),
-                categories: of.runs.iter().map(Finished::shown_name).collect(),
-                y: Axis::linear(title.to_lowercase(), unit),
-                series,
-            },
-        )
-    })
+            values: part
+                .items
+                .iter()
+                .map(|run| of.runs[*run].number(name).map(|number| number.value))
+                .collect(),
+        };
+        let series = names.iter().map(of_name);
+        let series: Vec<BarSeries> =
+            series.filter(|bars| bars.values.iter().any(Option::is_some)).collect();
+        let kind = FigureKind::Bars {
+            over: "run".to_owned(),
+            categories: part.items.iter().map(|run| of.runs[*run].shown_name()).collect(),
+            y: Axis::linear(title.to_lowercase(), unit.clone()),
+            series,
+        };
+        let caption = part.captioned("A bar for each run.");
+        Figure::new(id("bars", &part.named(title)), part.named(title), caption, kind)
+    };
+    let parts = parts(of, runs, |run| *run, most).into_iter();
+    parts.filter(|part| !part.items.is_empty()).map(figure).collect()
 }
 
 /// Names of the curves that `pick` gives, each once.
@@ -88,44 +129,47 @@ fn curve_names(of: &SideBySide, pick: fn(&Finished) -> &[super::finished::Curve]
     names
 }
 
-/// A line for each of the first runs that has such a curve.
+/// A line for each run that has such a curve, in as many figures as it takes.
 fn lines(
     of: &SideBySide,
     name: &str,
     pick: fn(&Finished) -> &[super::finished::Curve],
-) -> Vec<Series> {
-    let curve = |run: &Finished| {
-        let curve = pick(run).iter().find(|curve| curve.name == name)?;
-        Some(Series::new(run.shown_name(), curve.points.iter().copied()))
+) -> Vec<Part<Series>> {
+    let curve = |run: usize| pick(&of.runs[run]).iter().find(|curve| curve.name == name);
+    let runs: Vec<usize> = (0..of.runs.len()).filter(|run| curve(*run).is_some()).collect();
+    let series = |run: usize| {
+        let points = curve(run).map_or(&[][..], |curve| &curve.points);
+        Series::new(of.runs[run].shown_name(), points.iter().copied())
     };
-    of.runs.iter().take(MOST_LINES).filter_map(curve).collect()
+    let parts = parts(of, runs, |run| *run, MOST_LINES).into_iter();
+    parts.filter(|part| !part.items.is_empty()).map(|part| part.map(series)).collect()
 }
 
 fn distributions(of: &SideBySide) -> Vec<Figure> {
-    let names = curve_names(of, |run| &run.latencies);
-    let figure = |name: String| {
-        let series = lines(of, &name, |run| &run.latencies);
-        (!series.is_empty()).then(|| {
-            Figure::new(
-                id("latency", &name),
-                format!("Latency: {name}"),
-                "The share of operations that took no longer.",
-                FigureKind::Cdf {
-                    x: Axis::log("latency", Unit::Microseconds),
-                    of: "operations".to_owned(),
-                    tail: true,
-                    series,
-                },
-            )
-        })
+    let figure = |name: &str, part: Part<Series>| {
+        let title = part.named(&format!("Latency: {name}"));
+        let caption = part.captioned("The share of operations that took no longer.");
+        let kind = FigureKind::Cdf {
+            x: Axis::log("latency", Unit::Microseconds),
+            of: "operations".to_owned(),
+            tail: true,
+            series: part.items,
+        };
+        Figure::new(id("latency", title.trim_start_matches("Latency: ")), title, caption, kind)
     };
-    names.into_iter().filter_map(figure).collect()
+    let names = curve_names(of, |run| &run.latencies);
+    let of_name = |name: String| {
+        let parts = lines(of, &name, |run| &run.latencies).into_iter();
+        parts.map(|part| figure(&name, part)).collect::<Vec<_>>()
+    };
+    names.into_iter().flat_map(of_name).collect()
 }
 
 /// When sets were in their deterministic windows, if all runs took them there at the same instants.
 fn windows(of: &SideBySide) -> Vec<Stretch> {
-    let all: Vec<Vec<Stretch>> = of.runs.iter().map(deterministic).collect();
-    let is_same = all.iter().all(|one| *one == all[0]);
+    let all: Vec<Vec<Stretch>> =
+        of.runs.iter().filter(|run| run.has_result()).map(deterministic).collect();
+    let is_same = all.iter().all(|one| Some(one) == all.first());
     if is_same { all.into_iter().next().unwrap_or_default() } else { Vec::new() }
 }
 
@@ -145,90 +189,23 @@ fn deterministic(run: &Finished) -> Vec<Stretch> {
 }
 
 fn timelines(of: &SideBySide) -> Vec<Figure> {
+    const TITLE: &str = "99th percentile over time: ";
     let shaded = windows(of);
-    let names = curve_names(of, |run| &run.timelines);
-    let figure = |name: String| {
-        let series = lines(of, &name, |run| &run.timelines);
-        (!series.is_empty()).then(|| {
-            Figure::new(
-                id("timeline", &name),
-                format!("99th percentile over time: {name}"),
-                "Of each slice of the run.",
-                FigureKind::Lines {
-                    x: Axis::linear("time since the run began", Unit::Seconds),
-                    y: Axis::log("latency, p99", Unit::Microseconds),
-                    series,
-                },
-            )
-            .with_shaded(shaded.clone())
-        })
-    };
-    names.into_iter().filter_map(figure).collect()
-}
-
-/// Lines of throughput and of tails over the first number that several runs differ in.
-fn by_number(of: &SideBySide) -> Vec<Figure> {
-    let Some((at, across)) = number_across(of) else { return Vec::new() };
-    let name = of.differences[at].name.clone();
-    let groups = groups(of, at);
-    if groups.iter().all(|(_, runs)| runs.len() < 2) {
-        return Vec::new();
-    }
-    let numbers = of.number_names();
-    let wanted = numbers.into_iter().filter(|number| {
-        number.ends_with(THROUGHPUT)
-            || number.ends_with(" p99, us") && !number.starts_with("load: ")
-    });
-    let figure = |number: String| {
-        let series = groups.iter().map(|(group, runs)| {
-            let point = |run: &usize| Some((across[*run], of.runs[*run].number(&number)?.value));
-            // The numbers of a run that failed have no place on a line.
-            let whole = runs.iter().filter(|run| of.runs[**run].failure().is_none());
-            let mut points: Vec<(f64, f64)> = whole.filter_map(point).collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Series::new(group.clone(), points)
-        });
-        let is_rate = number.ends_with(THROUGHPUT);
-        let unit = if is_rate { Unit::OperationsPerSecond } else { Unit::Microseconds };
-        let what = match subject(&number, THROUGHPUT) {
-            _ if !is_rate => number.trim_end_matches(", us").to_owned(),
-            "" => "throughput".to_owned(),
-            of => format!("{of}, throughput"),
+    let figure = |name: &str, part: Part<Series>| {
+        let title = part.named(&format!("{TITLE}{name}"));
+        let caption = part.captioned("Of each slice of the run.");
+        let kind = FigureKind::Lines {
+            x: Axis::linear("time since the run began", Unit::Seconds),
+            y: Axis::log("latency, p99", Unit::Microseconds),
+            series: part.items,
         };
-        Figure::new(
-            id("by", &format!("{name}-{what}")),
-            format!("{what} by {name}"),
-            "Each run is a point.",
-            FigureKind::Lines {
-                x: Axis::log(name.clone(), Unit::Number),
-                y: Axis::linear(what.clone(), unit),
-                series: series.filter(|series| !series.points.is_empty()).collect(),
-            },
-        )
+        Figure::new(id("timeline", title.trim_start_matches(TITLE)), title, caption, kind)
+            .with_shaded(shaded.clone())
     };
-    wanted.map(figure).collect()
-}
-
-/// The difference that is a number above zero in every run, and these numbers.
-fn number_across(of: &SideBySide) -> Option<(usize, Vec<f64>)> {
-    let numbers = |(at, difference): (usize, &Difference)| {
-        let numbers = difference.numbers()?;
-        (difference.name != "seed" && numbers.iter().all(|n| *n > 0.0)).then_some((at, numbers))
+    let names = curve_names(of, |run| &run.timelines);
+    let of_name = |name: String| {
+        let parts = lines(of, &name, |run| &run.timelines).into_iter();
+        parts.map(|part| figure(&name, part)).collect::<Vec<_>>()
     };
-    of.differences.iter().enumerate().find_map(numbers)
-}
-
-/// Runs that differ in nothing but that, with a name.
-fn groups(of: &SideBySide, across: usize) -> Vec<(String, Vec<usize>)> {
-    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
-    for run in 0..of.runs.len() {
-        let others = of.differences.iter().enumerate().filter(|(at, _)| *at != across);
-        let values: Vec<&str> = others.map(|(_, other)| other.values[run].as_str()).collect();
-        let name = if values.is_empty() { "all runs".to_owned() } else { values.join(", ") };
-        match groups.iter_mut().find(|(group, _)| *group == name) {
-            Some((_, runs)) => runs.push(run),
-            None => groups.push((name, vec![run])),
-        }
-    }
-    groups
+    names.into_iter().flat_map(of_name).collect()
 }

@@ -7,7 +7,7 @@ fn bench(name: &str, design: &str, depth: u32, rate: f64, p99: f64) -> Finished 
         "{{\"levelhead\": \"0\", \"design\": \"{design}\", \"device\": \"d\", \"workload\": \"a\", \"seed\": 1,
           \"records\": 10, \"inputs\": {{\"design\": {{\"name\": \"{design}\", \"engine\": {{\"fill\": 0.7}}}},
           \"options\": {{\"queue_depth\": {depth}, \"rate\": null}}, \"properties\": {{\"threadcount\": \"{depth}\"}}}},
-          \"operations\": {{\"get\": {{\"count\": 5, \"p50_us\": 10.0, \"p99_us\": {p99}, \"max_us\": 99.0}}}},
+          \"operations\": {{\"get\": {{\"count\": 5000, \"p50_us\": 10.0, \"p99_us\": {p99}, \"max_us\": 99.0}}}},
           \"throughput_ops_per_second\": {rate}, \"flash_reads_per_get\": [1, 1], \"load\": {{}}, \"flash\": {{}}}}"
     );
     let latency = "operation,quantile,latency_us\nget,0.5,10\nget,0.99,20\n";
@@ -26,7 +26,7 @@ fn what_differs_is_named_and_what_follows_from_it_is_not() {
     assert!(table.contains("| a   |   pink |"), "{table}");
     assert!(table.contains("150 (+50 %)") && table.contains("20 (=)"), "{table}");
     assert!(
-        both.csv().starts_with("run,design,queue_depth,operations/s,\"get p50, us\""),
+        both.csv().starts_with("run,status,reason,design,queue_depth,operations/s,\"get p50, us\""),
         "{}",
         both.csv()
     );
@@ -46,7 +46,7 @@ fn a_run_that_failed_is_marked_and_on_no_line() {
     let (table, csv) = (sweep.table(), sweep.csv());
     assert!(table.contains("64 deep (failed)") && table.contains("\n64 deep failed"), "{table}");
     assert!(
-        table.ends_with(": no memory") && csv.contains("\n64 deep (failed),"),
+        table.ends_with(": no memory") && csv.contains("\n64 deep,failed,no memory,"),
         "{table}\n{csv}"
     );
     let files = sweep.files("Sweep", "levelhead bench").expect("a page");

@@ -18,6 +18,7 @@ use super::report::{Direction, DirectionReport, JobReport, SetChange, StreamRepo
 use super::sets::SetChoice;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
+use crate::resolution;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -133,13 +134,14 @@ pub struct DirectionResult {
     /// Bytes per second of virtual time.
     pub bytes_per_second: f64,
     /// Latencies, in an open loop from the intended start.
+    #[serde(serialize_with = "resolution::one")]
     pub latency: LatencySummary,
     /// Of those begun and ended while the set was in its deterministic window, as the host's commands make it; absent where
     /// there were none, as is what follows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_in_dtwin: Option<LatencySummary>,
     /// Of all others, of a set that is taken to windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_outside_dtwin: Option<LatencySummary>,
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use workload::LatencySummary;
 
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
+use crate::resolution;
 use crate::table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 
@@ -120,8 +121,7 @@ fn load(stream: &StreamResult) -> String {
 fn latencies(streams: &[StreamResult]) -> String {
     let mut table = table(&["latency, us", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
     let mut row = |name: String, l: &LatencySummary| {
-        let numbers = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.p9999_us, l.max_us];
-        add(&mut table, [name].into_iter().chain(numbers.into_iter().map(three_digits)));
+        add(&mut table, [name].into_iter().chain(resolution::cells(l)));
     };
     for (name, _, part) in rows(streams) {
         row(name, &part.latency);
@@ -133,7 +133,7 @@ fn latencies(streams: &[StreamResult]) -> String {
             }
         }
     }
-    table.to_string()
+    resolution::explained(&table.to_string())
 }
 
 /// What of traces is not replayed as it was recorded, in words.

@@ -107,12 +107,27 @@ pub struct Series {
     pub name: String,
     /// Points, across and up, in the units of the axes.
     pub points: Vec<(f64, f64)>,
+    /// How far the 95 % confidence interval of each point reaches below it and above; empty if no
+    /// point has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) ci95: Vec<Option<f64>>,
 }
 
 impl Series {
     /// Points under a name.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self { name: name.into(), points: points.into_iter().collect() }
+        let points = points.into_iter().collect();
+        Self { name: name.into(), points, ci95: Vec::new() }
+    }
+
+    /// The same with confidence intervals, one for each point; as it is if none of them is known.
+    #[must_use]
+    pub fn with_ci95(mut self, ci95: impl IntoIterator<Item = Option<f64>>) -> Self {
+        let ci95: Vec<Option<f64>> = ci95.into_iter().collect();
+        if ci95.iter().any(Option::is_some) {
+            self.ci95 = ci95;
+        }
+        self
     }
 
     /// The distribution of latencies, recorded in nanoseconds, in microseconds: some 270 points,
@@ -125,7 +140,7 @@ impl Series {
         if !histogram.is_empty() {
             points.push((us(histogram.max()), 1.0));
         }
-        Self { name: name.into(), points }
+        Self::new(name, points)
     }
 }
 
@@ -217,10 +232,14 @@ impl Figure {
 }
 
 fn points_csv(x: &str, y: &str, series: &[Series]) -> String {
-    let mut csv = Csv::new(["series", x, y].map(str::to_owned));
+    let has_ci95 = series.iter().any(|one| !one.ci95.is_empty());
+    let interval = has_ci95.then(|| "ci95".to_owned());
+    let mut csv = Csv::new(["series", x, y].map(str::to_owned).into_iter().chain(interval));
     for one in series {
-        for (x, y) in &one.points {
-            csv.row([one.name.clone(), x.to_string(), y.to_string()]);
+        for (at, (x, y)) in one.points.iter().enumerate() {
+            let ci95 = one.ci95.get(at).copied().flatten();
+            let ci95 = has_ci95.then(|| ci95.map_or(String::new(), |ci95| ci95.to_string()));
+            csv.row([one.name.clone(), x.to_string(), y.to_string()].into_iter().chain(ci95));
         }
     }
     csv.text()

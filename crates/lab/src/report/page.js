@@ -30,6 +30,7 @@ const KINDS = {
         ...line(n, series.name, most),
         x: scaled(figure.x, series.points.map((point) => point[0])),
         y: scaled(figure.y, series.points.map((point) => point[1])),
+        ...intervals(figure.y, series, n),
         hovertemplate: reading(figure.y, "y"),
       }));
       const places = placesAcross(figure);
@@ -182,6 +183,14 @@ const all = (traces, name) => traces.flatMap((trace) => trace[name]);
 function rests(points) {
   let last = 1;
   return points.map((point) => (last = point[1] < 1 ? 1 - point[1] : last));
+}
+
+// Confidence intervals of points, if they are known.
+function intervals(description, { ci95 }, n) {
+  if (ci95 === undefined) return {};
+  const color = nth(COLOURS[theme()], n);
+  const array = scaled(description, ci95);
+  return { error_y: { type: "data", array, color, thickness: 1.2, width: 4 } };
 }
 
 const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });

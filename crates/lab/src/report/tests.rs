@@ -205,7 +205,8 @@ fn columns_of_numbers_go_to_the_right_and_texts_to_the_left() {
         headings: ["run", "design", "get p99, us"].map(str::to_owned).to_vec(),
         rows: vec![["a", "pink", "2 030"].map(str::to_owned).to_vec()],
     };
-    let files = report(Vec::new()).files_with(&[table]).expect("a good report");
+    let files =
+        report(Vec::new()).files_with(&[table], &serde_json::json!({})).expect("a good report");
     assert!(
         files[0].1.contains(
             "<tr><th scope=\"row\">a</th><td>pink</td><td class=\"number\">2 030</td></tr>"
