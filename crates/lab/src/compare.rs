@@ -182,7 +182,8 @@ impl SideBySide {
         }
         groups.sort();
         let name = |runs: &[usize]| {
-            let labels: Vec<String> = others.iter().map(|other| other.label(runs[0])).collect();
+            let labels: Vec<String> =
+                others.iter().filter_map(|other| other.label_if_any(runs[0])).collect();
             if labels.is_empty() { "all runs".to_owned() } else { labels.join(", ") }
         };
         groups.into_iter().map(|(_, runs)| (name(&runs), runs)).collect()

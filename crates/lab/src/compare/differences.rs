@@ -46,6 +46,11 @@ impl Difference {
         NAMES.contains(&self.name.as_str()) && ![RECORDS, SEED].contains(&self.name.as_str())
     }
 
+    /// The same, unless it is a key that the run does not have.
+    pub(super) fn label_if_any(&self, run: usize) -> Option<String> {
+        (self.is_name() || self.values[run] != NONE).then(|| self.label(run))
+    }
+
     /// What a run has of it, as a legend says it.
     pub(super) fn label(&self, run: usize) -> String {
         let value = &self.values[run];
@@ -76,14 +81,56 @@ pub(super) fn between(runs: &[Finished]) -> Vec<Difference> {
     let names: BTreeSet<&String> = inputs.iter().flat_map(BTreeMap::keys).collect();
     let told: Vec<&String> =
         names.into_iter().filter(|name| !is_told(runs, &inputs, name)).collect();
-    let of_inputs = told.iter().filter_map(|name| {
-        let short = after_kind(name);
-        // Two kinds of files may have a key of one name.
-        let is_only = told.iter().filter(|other| after_kind(other) == short).count() == 1;
-        let values = inputs.iter().map(|of| of.get(*name).cloned()).collect();
-        difference(runs, if is_only { short } else { name }, values)
+    let columns = columns(&told, &inputs);
+    let of_inputs = columns.iter().filter_map(|paths| {
+        let name = column_name(paths, &columns);
+        let value = |of: &BTreeMap<String, String>| {
+            paths.iter().find_map(|path| of.get(path.as_str()).cloned())
+        };
+        difference(runs, name, inputs.iter().map(value).collect())
     });
     named.chain(of_inputs).collect()
+}
+
+/// Paths of inputs that are one: designs and drives of different kinds have the same key at
+/// different places (`engine.gc_start`, `hash.gc_start`), and no run has two of them.
+fn columns<'a>(told: &[&'a String], inputs: &[BTreeMap<String, String>]) -> Vec<Vec<&'a String>> {
+    let excludes = |a: &str, b: &str| {
+        kind(a) == kind(b)
+            && last(a) == last(b)
+            && inputs.iter().all(|of| !(of.contains_key(a) && of.contains_key(b)))
+    };
+    let mut columns: Vec<Vec<&String>> = Vec::new();
+    for path in told {
+        let fitting = columns.iter_mut().find(|column| column.iter().all(|o| excludes(o, path)));
+        match fitting {
+            Some(column) => column.push(path),
+            None => columns.push(vec![path]),
+        }
+    }
+    columns
+}
+
+/// The key without the kind of its file, unless two kinds of files have one of that name.
+fn column_name<'a>(paths: &[&'a String], columns: &[Vec<&String>]) -> &'a str {
+    let name = short(paths);
+    let same = columns.iter().filter(|other| short(other) == name);
+    if same.count() == 1 { name } else { paths[0] }
+}
+
+fn short<'a>(paths: &[&'a String]) -> &'a str {
+    match paths {
+        [only] => after_kind(only),
+        several => last(several[0]),
+    }
+}
+
+fn kind(input: &str) -> &str {
+    input.split_once('.').map_or(input, |(kind, _)| kind)
+}
+
+fn last(input: &str) -> &str {
+    input.rsplit_once('.').map_or(input, |(_, last)| last)
 }
 
 /// A key without the kind of its file.

@@ -96,6 +96,26 @@ fn keys_of_two_designs_and_two_devices_have_columns_and_figures() {
 }
 
 #[test]
+fn a_key_at_two_places_is_one_key() {
+    let run = |name: &str, design: &str, place: &str, gc: f64| {
+        let mut run = bench(name, (design, 0.0), ("a", 5.0), 1, 100.0 * gc);
+        run.json["inputs"]["design"] = json!({ "name": design, place: { "gc_start": gc } });
+        run
+    };
+    let runs = vec![
+        run("pink, 1", "pink", "engine", 1.0),
+        run("pink, 2", "pink", "engine", 2.0),
+        run("hash, 1", "hash", "table", 1.0),
+        run("hash, 2", "hash", "table", 2.0),
+    ];
+    let files = page(runs);
+    let csv = file(&files, "runs.csv");
+    assert!(csv.starts_with("run,status,reason,design,gc_start,operations/s,"), "{csv}");
+    let lines = file(&files, "by-gc-start-throughput.csv");
+    assert!(lines.contains("\npink,2,200\n") && lines.contains("\nhash,2,200\n"), "{lines}");
+}
+
+#[test]
 fn runs_without_a_result_are_told_with_their_reason() {
     let asked = |design: &str, gc: &str| {
         [("design", design), ("gc_start", gc)]
@@ -197,6 +217,7 @@ fn many_runs_make_figures_that_can_be_read() {
     }
     let files = page(runs);
     assert_eq!(file(&files, "runs.csv").lines().count(), 501);
+    assert!(file(&files, "index.html").contains("<summary>All 500 rows</summary>"));
     let figure = |name: &str| json_of(&files, name);
     for design in ["pink", "hash"] {
         let bars = figure(&format!("bars-throughput--{design}.json"));

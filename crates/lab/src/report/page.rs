@@ -164,13 +164,19 @@ fn numbers_table(figure: &Figure) -> String {
     )
 }
 
+/// Longer tables are folded, so that figures are not far away.
+const MOST_ROWS: usize = 60;
+
 fn table(table: &Table) -> String {
-    format!(
-        "<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n",
-        table.id,
-        escaped(&table.title),
-        rows_table(&table.headings, &table.rows)
-    )
+    let rows = rows_table(&table.headings, &table.rows);
+    let rows = match table.rows.len() {
+        count if count > MOST_ROWS => {
+            format!("<details><summary>All {count} rows</summary>\n{rows}</details>\n")
+        }
+        _ => rows,
+    };
+    let title = escaped(&table.title);
+    format!("<section id=\"{}\">\n<h2>{title}</h2>\n{rows}</section>\n", table.id)
 }
 
 /// Rows that begin with a name. Columns of texts go to the left, those of numbers to the right.
