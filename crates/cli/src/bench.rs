@@ -55,8 +55,8 @@ struct Planned {
     drive: Drive,
 }
 
-/// Finds out before the first run begins whether one can come to its end. What was `warned` of is
-/// not said again.
+/// Finds out before the first run begins whether one can come to its end. Warnings that are in
+/// `warned` are not said again.
 fn planned(
     arguments: &BenchArguments,
     warned: &mut BTreeSet<String>,

@@ -103,12 +103,12 @@ fn result_files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a directory of a run has of it.
+/// The file of a run in its directory: its result, or why it has none.
 fn of_run(directory: &Path) -> Option<PathBuf> {
     [RESULT, FAILURE].map(|name| directory.join(name)).into_iter().find(|file| file.is_file())
 }
 
-/// What is in a directory, in the order of names and of the numbers in them.
+/// Entries of a directory, in the order of names and of the numbers in them.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let read = || format!("cannot read {}", directory.display());
     let entries = fs::read_dir(directory).with_context(read)?;

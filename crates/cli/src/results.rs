@@ -23,7 +23,7 @@ pub(crate) struct ResultArguments {
     pub(crate) resume: bool,
     /// Run a part of a sweep: with 1/4 every fourth combination, from the first on. The parts may
     /// go into one directory, also at the same time; the last to end, or --resume, makes the page
-    #[arg(long, value_name = "I/N", value_parser = Shard::parse)]
+    #[arg(long, value_name = "I/N", value_parser = Shard::parse, conflicts_with = "force")]
     pub(crate) shard: Option<Shard>,
     /// How it is shown how far the work is
     #[arg(long, value_enum, default_value_t)]

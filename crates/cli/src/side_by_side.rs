@@ -301,7 +301,7 @@ pub(crate) fn write(
     of: &SideBySide,
     title: &str,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = of.files(title, &page_command(std::env::args_os().skip(1)))?;
+    let mut files = of.files(title, &page_command())?;
     files.push(("runs.txt".to_owned(), format!("{}\n", of.table())));
     let written = files::write(directory, files)?;
     let page = directory.join("index.html");
@@ -315,7 +315,11 @@ pub(crate) fn command() -> String {
 }
 
 /// The command that gives a page again: without what leaves the page as it is.
-fn page_command(arguments: impl IntoIterator<Item = OsString>) -> String {
+fn page_command() -> String {
+    of_page(std::env::args_os().skip(1))
+}
+
+fn of_page(arguments: impl IntoIterator<Item = OsString>) -> String {
     let mut arguments = arguments.into_iter();
     let mut kept = Vec::new();
     while let Some(argument) = arguments.next() {
@@ -347,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_command_of_a_page_is_that_of_the_whole_sweep() {
-        let of = |line: &str| page_command(line.split(' ').map(OsString::from));
+        let of = |line: &str| of_page(line.split(' ').map(OsString::from));
         let whole = "levelhead bench --design pink,hash --out s";
         for given in [
             "bench --design pink,hash --out s",

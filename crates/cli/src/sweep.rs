@@ -19,7 +19,7 @@ type Keep<A> = Box<dyn Fn(&mut A, usize)>;
 
 /// One of the values of a flag.
 pub(crate) struct Level {
-    /// What a run with it is called.
+    /// The name of a run with it.
     label: String,
     /// The value alone.
     value: String,
@@ -38,7 +38,7 @@ impl Level {
 
 /// A flag that takes several values.
 pub(crate) struct Axis<A> {
-    /// What it changes, as results name it.
+    /// The input that it changes, as results name it.
     key: String,
     /// The values that were given.
     levels: Vec<Level>,
@@ -73,7 +73,7 @@ impl<A: 'static> Axis<A> {
         })
     }
 
-    /// What `--set` says of a key.
+    /// The values that `--set` gives a key.
     pub(crate) fn of_setting(setting: &Setting, keep: impl Fn(&mut A, usize) + 'static) -> Self {
         let level = |(value, label): (&String, String)| Level::labelled(value, label);
         let levels = setting.values().iter().zip(setting.labels()).map(level);
@@ -101,9 +101,9 @@ impl<A> Cell<A> {
 /// One of the runs, and what is planned for it.
 pub(crate) struct Combination<P> {
     pub(crate) name: String,
-    /// What sets it apart from the others, by key.
+    /// The values that set it apart from the others, by key.
     pub(crate) asked: Vec<(String, String)>,
-    /// What is to be done, or why it is refused.
+    /// The work, or why it is refused.
     pub(crate) plan: Result<P, String>,
 }
 

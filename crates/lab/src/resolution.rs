@@ -14,9 +14,9 @@ const FEWEST_BEYOND: u64 = 10;
 const PERCENTILES: [(&str, u64); 5] =
     [("p50_us", 5_000), ("p90_us", 1_000), ("p99_us", 100), ("p999_us", 10), ("p9999_us", 1)];
 
-/// What stands behind a percentile that rests on too few samples.
+/// Stands behind a percentile that rests on too few samples.
 pub(crate) const MARK: &str = "*";
-/// What the mark means.
+/// The meaning of the mark.
 pub(crate) const MEANING: &str = "* rests on too few samples: fewer than 10 took longer";
 
 /// The fields of those percentiles of `count` samples that rest on too few.

@@ -10,22 +10,22 @@ use lab::compare::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Run, command};
+use super::{Run, page_command};
 use crate::results::ResultArguments;
 use crate::{files, simulations, sweep};
 
-/// What the runs of a directory are of.
+/// Says which runs a directory has.
 pub(crate) const SWEEP: &str = "sweep.json";
-/// What stands in the place of the result of a run that has none.
+/// Stands in the place of the result of a run that has none.
 pub(crate) const FAILURE: &str = "failure.json";
 const RESULT: &str = "result.json";
-/// What the page and the table need of a run.
+/// Files of a run that the page and the table need.
 const OF_RUN: [&str; 4] = [RESULT, "result.txt", "latency.csv", "timeline.csv"];
 
 /// The files of a run, as names and contents.
 pub(super) type Files = Vec<(&'static str, String)>;
 
-/// What is in `sweep.json`.
+/// The contents of `sweep.json`.
 #[derive(Serialize, Deserialize)]
 struct Sweep {
     /// Version of this program.
@@ -65,12 +65,12 @@ impl Kept {
         let sweep = Sweep {
             levelhead: env!("CARGO_PKG_VERSION").to_owned(),
             program: simulations::program().to_owned(),
-            command: command(),
+            command: page_command(),
             runs: runs.iter().enumerate().map(|(n, run)| entry(run, n, runs.len())).collect(),
         };
         let file = directory.join(SWEEP);
         let may_go_on = results.resume || results.shard.is_some();
-        let goes_on = may_go_on && !results.force && file.exists();
+        let goes_on = may_go_on && file.exists();
         if goes_on {
             check_same(&sweep, directory)?;
             files::check_directory(directory)?;
@@ -78,7 +78,10 @@ impl Kept {
             files::check_results(directory, results.force).map_err(|error| {
                 if file.exists() { error.context("--resume goes on with a sweep") } else { error }
             })?;
-            files::remove_results(directory);
+            if !may_go_on {
+                // Of shards that begin at one time none may take away what another one has written.
+                files::remove_results(directory);
+            }
             write(directory, &sweep)?;
         }
         Ok(Self { directory: directory.to_owned(), runs: sweep.runs, goes_on })
@@ -114,7 +117,7 @@ impl Kept {
     /// Keeps what a run gave. Its result comes last: whoever finds that finds all.
     pub(super) fn save(&self, number: usize, files: &Files) -> anyhow::Result<()> {
         let place = self.place(number);
-        // What an interrupted run left there is no result of this one.
+        // The result of an interrupted run is none of this one.
         let _ = fs::remove_file(place.join(RESULT));
         let (result, others): (Vec<_>, Vec<_>) =
             files.iter().cloned().partition(|(name, _)| *name == RESULT);

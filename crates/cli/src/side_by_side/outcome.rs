@@ -1,4 +1,4 @@
-//! What became of each run of a sweep.
+//! The runs of a sweep and their outcomes.
 
 use lab::compare::{Failure, Finished, Lack};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) outcome: Outcome,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 pub(super) enum Outcome {
     Ended(Box<End>),
     Lacking(Failure),
@@ -32,7 +32,7 @@ pub(super) struct End {
     pub(super) json: String,
     pub(super) text: String,
     pub(super) finished: Finished,
-    /// What went wrong in it.
+    /// Its failure, if it failed.
     pub(super) trouble: Option<String>,
     pub(super) is_interrupted: bool,
 }
@@ -55,7 +55,7 @@ impl End {
 }
 
 impl Row {
-    /// A run before the work, with what is to be done. What is there of it is taken over.
+    /// A run before the work, with what is to be done. A result that is there is taken over.
     pub(super) fn before<'a>(
         number: usize,
         run: Run<'a>,
@@ -152,7 +152,7 @@ impl Row {
         }
     }
 
-    /// What it gave beside the others, and the same for programs.
+    /// Its result beside the others, and the same for programs.
     pub(super) fn into_finished(self) -> (Finished, super::OneJson) {
         let name = self.name;
         let (finished, json) = match self.outcome {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::run::{levelhead, start};
-use crate::scratch;
+use crate::{interrupt, scratch, sigint_is_ignored};
 
 const TINY: [&str; 5] = ["bench", "--records", "300", "--operations", "300"];
 const LONGEST: Duration = Duration::from_mins(5);
@@ -94,6 +94,21 @@ fn a_sweep_that_was_killed_goes_on_and_gives_the_same_page() {
     assert!(ended.stderr.contains(&taken), "{}", ended.stderr);
     assert!(ended.stderr.contains(&format!("[1/{}]", 60 - there)), "{}", ended.stderr);
     assert_same(&whole, &killed);
+    // One that was interrupted has a page of what there was, which goes.
+    if !sigint_is_ignored() {
+        let cut = scratch("resumed-interrupted");
+        let running = sweep(&cut, &[]);
+        running.wait_for("[20/60]");
+        interrupt(running.child.id());
+        let ended = running.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        assert!(ended.stderr.contains("runs were not run to their end"), "{}", ended.stderr);
+        let page = fs::read_to_string(cut.join("index.html")).expect("it was written");
+        assert!(page.contains("60 runs: ") && page.contains(" not run"));
+        let ended = sweep(&cut, &["--resume"]).end_within(LONGEST);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_same(&whole, &cut);
+    }
     // Once more: nothing is left to do, and the page is the same.
     let ended = sweep(&killed, &["--resume"]).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -135,6 +150,15 @@ fn a_sweep_goes_on_with_nothing_else() {
         assert!(ended.stderr.contains("1 of 2 runs are taken"), "{}", ended.stderr);
         assert_eq!(files(&out), before);
     }
+    // Results of another build are not mixed with those of this one.
+    let sweep_file = out.join("sweep.json");
+    let own = fs::read_to_string(&sweep_file).expect("it was written");
+    let other = own.replace("\"program\": \"levelhead ", "\"program\": \"another ");
+    assert_ne!(own, other);
+    fs::write(&sweep_file, other).expect("it is ours");
+    let ended = sweep(&["--queue-depth", "1,2", "--resume"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("another build of this program"), "{}", ended.stderr);
     // A single run is no sweep.
     let one = scratch("resumed-one");
     for flag in [&["--resume"][..], &["--shard", "1/2"]] {
@@ -235,6 +259,24 @@ fn what_is_refused_before_the_work_is_told_at_once() {
     let csv = fs::read_to_string(out.join("runs.csv")).expect("it was written");
     assert!(csv.contains("\n60 000 000 000 pairs,refused,"), "{csv}");
     assert!(csv.contains(",60000000000,"), "{csv}");
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
+    let out = scratch("not-kept");
+    fs::create_dir_all(&out).expect("the target directory takes files");
+    // A file in the place of its directory.
+    fs::write(out.join("01-1-deep"), "mine").expect("the same");
+    let flags = ["--queue-depth", "1,2", "--out", text(&out)];
+    let sweep = |more: &[&str]| levelhead(&[&TINY[..], &flags, more].concat());
+    let ended = sweep(&[]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("levelhead: 1 deep: cannot make "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("; --resume runs it again"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("| 1 deep ") || ended.stdout.contains(" 1 deep |"));
+    fs::remove_file(out.join("01-1-deep")).expect("it is ours");
+    let ended = sweep(&["--resume"]);
+    assert_eq!((ended.code, results(&out)), (Some(0), 2), "{}", ended.stderr);
 }
 
 #[test]

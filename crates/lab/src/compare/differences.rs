@@ -51,14 +51,14 @@ impl Difference {
         (self.is_name() || self.values[run] != NONE).then(|| self.label(run))
     }
 
-    /// What a run has of it, as a legend says it.
+    /// The value of a run, as a legend says it.
     pub(super) fn label(&self, run: usize) -> String {
         let value = &self.values[run];
         if self.is_name() { value.clone() } else { format!("{}={value}", self.name) }
     }
 }
 
-/// What stands where there is no value.
+/// Stands where there is no value.
 pub(super) const NONE: &str = "-";
 
 pub(super) const SEED: &str = "seed";
@@ -71,8 +71,8 @@ const NAMES: [&str; 8] =
 /// Properties that are among the names or options already.
 const SAID: [&str; 3] = ["recordcount", "threadcount", "target"];
 
-/// What differs between runs. A key of a file is not told where the file's name tells it: where no
-/// two runs have a file of one name with different values of the key.
+/// The inputs that differ between runs. A key of a file is not told where the file's name tells it:
+/// where no two runs have a file of one name with different values of the key.
 pub(super) fn between(runs: &[Finished]) -> Vec<Difference> {
     let named = NAMES.into_iter().filter_map(|name| {
         difference(runs, name, runs.iter().map(|run| run.json.get(name).map(text)).collect())
@@ -158,7 +158,7 @@ fn is_told(runs: &[Finished], inputs: &[BTreeMap<String, String>], input: &str) 
     has_other_names && !is_varied && key != "operationcount"
 }
 
-/// What a column of results has, if it is not the same in all runs. A run without a result has what
+/// A column of results, if it is not the same in all runs. A run without a result has what
 /// it was asked for.
 fn difference(runs: &[Finished], name: &str, values: Vec<Option<String>>) -> Option<Difference> {
     let values = runs.iter().zip(values).map(|(run, value)| match value {

@@ -96,7 +96,7 @@ impl Finished {
         of_lack.or_else(|| self.failure())
     }
 
-    /// What it was asked for of a key, if it has no result that tells.
+    /// The value of a key that it was asked for, if it has no result that tells.
     pub(super) fn asked(&self, key: &str) -> Option<String> {
         self.lack.as_ref()?.asked(key)
     }

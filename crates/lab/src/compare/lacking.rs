@@ -29,7 +29,7 @@ impl Lack {
     }
 }
 
-/// What is known of a run without a result: `failure.json` in the place of `result.json`.
+/// A run without a result: `failure.json` in the place of `result.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Version of this program.
@@ -38,7 +38,7 @@ pub struct Failure {
     pub status: Lack,
     /// The reason, in words.
     pub reason: String,
-    /// What was asked for, by what sets the runs of the sweep apart.
+    /// The values that set it apart from the other runs of the sweep, by key.
     pub asked: BTreeMap<String, String>,
 }
 
@@ -61,7 +61,7 @@ impl Failure {
         serde_json::from_str(text).map_err(|error| format!("it is no failure of a run: {error}"))
     }
 
-    /// What was asked for of a key, which may be written as a part of its path.
+    /// The value of a key, which may be written as a part of its path.
     pub(super) fn asked(&self, key: &str) -> Option<String> {
         let is_end = |whole: &str, end: &str| {
             whole.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

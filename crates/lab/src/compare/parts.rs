@@ -8,12 +8,12 @@ use super::differences::{Difference, SEED};
 /// More figures than this of one thing are read by nobody.
 const MOST_PARTS: usize = 12;
 
-/// What one figure shows.
+/// The items of one figure.
 pub(super) struct Part<T> {
-    /// What its runs have in common, if there are other figures of the same thing.
+    /// The names that its runs have in common, if there are other figures of the same thing.
     pub name: Option<String>,
     pub items: Vec<T>,
-    /// What is left out, in a sentence.
+    /// Says what is left out.
     note: Option<String>,
 }
 

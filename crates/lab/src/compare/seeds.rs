@@ -13,7 +13,7 @@ use crate::statistics::Estimate;
 /// Runs of several seeds.
 pub(super) struct OverSeeds {
     name: String,
-    /// What sets them apart from the others, in the order of these differences.
+    /// The values that set them apart from the others, in the order of these differences.
     values: Vec<String>,
     /// How many runs came to their end.
     seeds: usize,

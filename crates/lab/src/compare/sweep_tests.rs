@@ -63,7 +63,7 @@ fn a_key_is_told_though_jobs_differ_too() {
         "{csv}"
     );
     assert!(csv.contains("\n\"randwrite, iodepth=16\",done,,randwrite,16,160,"), "{csv}");
-    // What the name of a job tells has no column of its own.
+    // Keys that the name of a job tells have no column of their own.
     assert!(!csv.contains("stream.rw"), "{csv}");
     let lines = file(&files, "by-stream-depth-stream--read--throughput.csv");
     assert_eq!(lines.matches("\nrandread,").count(), 3, "{lines}");

@@ -18,7 +18,7 @@ struct Line {
 struct Across<'a> {
     of: &'a SideBySide,
     name: &'a str,
-    /// What each run has of it.
+    /// The value of each run.
     values: Vec<Option<f64>>,
     lines: Vec<Line>,
     has_seeds: bool,
