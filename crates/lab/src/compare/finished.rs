@@ -49,9 +49,14 @@ impl Finished {
         let numbers = if is_job { numbers::of_job(&json) } else { numbers::of_bench(&json) };
         let latency = latency_csv.map_or(Ok(Vec::new()), |csv| rows(csv, "latency.csv"))?;
         let timeline = timeline_csv.map_or(Ok(Vec::new()), |csv| rows(csv, "timeline.csv"))?;
-        let timelines =
+        let mut timelines =
             if is_job { timelines_of_job(&timeline) } else { timelines_of_bench(&timeline) };
-        let latencies = latencies(&latency);
+        let mut latencies = latencies(&latency);
+        if numbers::before_direction(&json, &json["streams"][0]).is_empty() {
+            for curve in latencies.iter_mut().chain(&mut timelines) {
+                curve.name = curve.name.rsplit(": ").next().unwrap_or_default().to_owned();
+            }
+        }
         let (name, lack) = (name.into(), None);
         Ok(Self { name, json, lack, is_job, numbers, latencies, timelines })
     }

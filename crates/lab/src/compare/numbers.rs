@@ -118,13 +118,22 @@ fn reads_per_get(json: &Value) -> Option<f64> {
     (gets > 0.0).then(|| reads / gets)
 }
 
+/// The name of a stream, as it stands before a direction. The only stream of a job that has the job's
+/// name, as of a command line, is called nothing: so numbers of several jobs have the same names.
+pub(super) fn before_direction(job: &Value, stream: &Value) -> String {
+    let is_only = job["streams"].as_array().is_some_and(|streams| streams.len() == 1);
+    if is_only && stream["name"] == job["job"] {
+        return String::new();
+    }
+    format!("{}: ", stream["name"].as_str().unwrap_or("stream"))
+}
+
 /// The numbers of a result of `levelhead device`.
 pub(super) fn of_job(json: &Value) -> Vec<Number> {
     let mut numbers = Numbers::default();
     for stream in json["streams"].as_array().into_iter().flatten() {
-        let name = stream["name"].as_str().unwrap_or("stream");
         for (direction, part) in stream["directions"].as_object().into_iter().flatten() {
-            let of = format!("{name}: {direction}");
+            let of = format!("{}{direction}", before_direction(json, stream));
             let rate = part["operations_per_second"].as_f64();
             numbers.add(format!("{of} {THROUGHPUT}"), rate, true);
             let bytes = part["bytes_per_second"].as_f64();

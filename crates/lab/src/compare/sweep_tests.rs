@@ -71,6 +71,23 @@ fn a_key_is_told_though_jobs_differ_too() {
 }
 
 #[test]
+fn jobs_of_the_command_line_have_the_same_numbers() {
+    let run = |rw: &str, depth: u32| {
+        let mut result = job("", rw, depth).json;
+        result["streams"][0]["name"] = rw.into();
+        let latency = format!("stream,direction,quantile,latency_us\n{rw},read,0.5,10\n");
+        let name = format!("{rw}, {depth}");
+        Finished::new(name, &result.to_string(), Some(&latency), None).expect("a result")
+    };
+    let runs = ["randread", "read"].into_iter().flat_map(|rw| [1, 4].map(|depth| run(rw, depth)));
+    let files = page(runs.collect());
+    let csv = file(&files, "runs.csv");
+    assert!(csv.starts_with("run,status,reason,job,stream.depth,read operations/s,"), "{csv}");
+    assert_eq!(file(&files, "latency-read.csv").lines().count(), 5);
+    assert!(file(&files, "by-stream-depth-read--throughput.csv").contains("\nread,4,40\n"));
+}
+
+#[test]
 fn keys_of_two_designs_and_two_devices_have_columns_and_figures() {
     let mut runs = Vec::new();
     for design in ["pink", "lightstore"] {
