@@ -237,9 +237,18 @@ fn combinations_that_are_refused_are_told_and_keep_no_other_from_its_end() {
     assert!(compared.stdout.contains("04-hash-e (refused)"), "{}", compared.stdout);
     let json = levelhead(&["compare", text(&out), "--json"]).stdout;
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
+    let status = |n: usize| &json["runs"][n]["status"];
+    assert_eq!((status(3), status(0)), (&"refused".into(), &"done".into()));
+    // --force takes the place of all of it.
+    let forced =
+        ["--queue-depth", "1,2", "--seed", "1,2", "--out", text(&out), "--force", "--json"];
+    let forced = levelhead(&[&TINY[..], &forced].concat());
+    assert_eq!(forced.code, Some(0), "{}", forced.stderr);
+    assert!(!out.join("04-hash-e").exists() && out.join("seeds.csv").is_file());
+    let forced: Value = serde_json::from_str(&forced.stdout).expect("it is JSON");
     assert_eq!(
-        (&json["runs"][3]["status"], &json["runs"][0]["status"]),
-        (&"refused".into(), &"done".into())
+        (&forced["seeds"][0]["seeds"], &forced["runs"][3]["status"]),
+        (&2.into(), &"done".into())
     );
 }
 

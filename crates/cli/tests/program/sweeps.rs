@@ -155,6 +155,7 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
         left.contains(&"notes.txt".to_owned()) && !left.contains(&"index.html".to_owned()),
         "{left:?}"
     );
+    assert!(!left.contains(&"sweep.json".to_owned()), "{left:?}");
     assert!(left.iter().all(|name| !name.starts_with("by-")), "{left:?}");
 }
 
