@@ -30,7 +30,6 @@ mod map_cache;
 mod mapping;
 mod pacing;
 mod page;
-mod permutation;
 mod planted;
 mod prefill;
 mod profile;

@@ -10,11 +10,10 @@
 use std::rc::Rc;
 
 use flash::{BlockAddress, NandArray, PageAddress, PageSource};
-use runtime::PageImage;
+use runtime::{PageImage, Permutation};
 
 use crate::layout::{Layout, Slot};
 use crate::page::{self, Lpn, Sequence, Versioned};
-use crate::permutation::Permutation;
 
 /// What happened to a drive before.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -69,6 +68,15 @@ struct Scatter {
     places: Vec<Permutation>,
 }
 
+/// Where a number below the count of a permutation goes: the image is below it, too.
+fn forward(by: &Permutation, number: u32) -> u32 {
+    by.forward(u64::from(number)) as u32
+}
+
+fn backward(by: &Permutation, number: u32) -> u32 {
+    by.backward(u64::from(number)) as u32
+}
+
 impl Prefill {
     /// Superblocks `first..` hold `mapped` blocks, in order, in as few as that takes.
     pub(crate) fn sequential(layout: &Layout, first: u32, mapped: u32) -> Self {
@@ -85,10 +93,11 @@ impl Prefill {
             *sum += valid;
             Some(*sum)
         });
-        let places = (0..count)
-            .map(|i| Permutation::new(layout.data_slots(), seed.wrapping_add(u64::from(i) + 1)));
-        let scattered =
-            Scatter { blocks: Permutation::new(mapped, seed), places: places.collect() };
+        let slots = u64::from(layout.data_slots());
+        let places =
+            (0..count).map(|i| Permutation::new(slots, seed.wrapping_add(u64::from(i) + 1)));
+        let blocks = Permutation::new(u64::from(mapped), seed);
+        let scattered = Scatter { blocks, places: places.collect() };
         Self {
             layout: layout.clone(),
             first,
@@ -125,10 +134,10 @@ impl Prefill {
         if number >= self.mapped {
             return None;
         }
-        let order = self.scattered.as_ref().map_or(number, |s| s.blocks.forward(number));
+        let order = self.scattered.as_ref().map_or(number, |s| forward(&s.blocks, number));
         let index = self.ends.partition_point(|end| *end <= order);
         let nth = order - self.start(index);
-        let place = self.scattered.as_ref().map_or(nth, |s| s.places[index].forward(nth));
+        let place = self.scattered.as_ref().map_or(nth, |s| forward(&s.places[index], nth));
         Some(Slot(self.layout.first(self.first + index as u32).0 + place))
     }
 
@@ -139,10 +148,10 @@ impl Prefill {
         if index >= self.ends.len() || place >= self.layout.data_slots() {
             return None;
         }
-        let nth = self.scattered.as_ref().map_or(place, |s| s.places[index].backward(place));
+        let nth = self.scattered.as_ref().map_or(place, |s| backward(&s.places[index], place));
         let order = self.start(index) + nth;
         let is_valid = order < self.ends[index];
-        let number = || self.scattered.as_ref().map_or(order, |s| s.blocks.backward(order));
+        let number = || self.scattered.as_ref().map_or(order, |s| backward(&s.blocks, order));
         is_valid.then(|| self.pages.lpn(number()))
     }
 

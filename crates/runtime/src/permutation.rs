@@ -3,42 +3,43 @@
 //! A Feistel network over the next power of two, in two halves that may differ by a bit, walked until
 //! the result is within bounds: twice at most, on average.
 
-use runtime::mix64;
+use crate::mix64;
 
 const ROUNDS: u64 = 4;
 
 /// A seeded permutation of `0..count`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Permutation {
-    count: u32,
+pub struct Permutation {
+    count: u64,
     low_bits: u32,
     high_bits: u32,
     seed: u64,
 }
 
 impl Permutation {
-    pub(crate) fn new(count: u32, seed: u64) -> Self {
-        let bits = (u32::BITS - count.saturating_sub(1).leading_zeros()).max(2);
+    /// The permutation that belongs to `seed`.
+    pub fn new(count: u64, seed: u64) -> Self {
+        let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).max(2);
         Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, seed }
     }
 
     /// Where `index` goes.
-    pub(crate) fn forward(&self, index: u32) -> u32 {
+    pub fn forward(&self, index: u64) -> u64 {
         self.walk(index, |x| (0..ROUNDS).fold(x, |x, round| self.round(x, round)))
     }
 
     /// Where the image `index` comes from.
-    pub(crate) fn backward(&self, index: u32) -> u32 {
+    pub fn backward(&self, index: u64) -> u64 {
         self.walk(index, |x| (0..ROUNDS).rev().fold(x, |x, round| self.round(x, round)))
     }
 
-    fn walk(&self, index: u32, step: impl Fn(u64) -> u64) -> u32 {
+    fn walk(&self, index: u64, step: impl Fn(u64) -> u64) -> u64 {
         debug_assert!(index < self.count);
-        let mut x = u64::from(index);
+        let mut x = index;
         loop {
             x = step(x);
-            if x < u64::from(self.count) {
-                return x as u32;
+            if x < self.count {
+                return x;
             }
         }
     }
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn neighbours_are_torn_apart() {
         let permutation = Permutation::new(1_000_000, 3);
-        let near = |i: &u32| permutation.forward(*i).abs_diff(permutation.forward(i + 1)) < 1_000;
+        let near = |i: &u64| permutation.forward(*i).abs_diff(permutation.forward(i + 1)) < 1_000;
         assert!((0..10_000).filter(near).count() < 60, "about 20 in 10,000 by chance");
     }
 }
