@@ -165,7 +165,8 @@ pub fn parse_with<T: Entry>(
     }
     let given = overrides.iter().map(Override::given).filter(|given| !given.is_empty());
     let given: Vec<&str> = given.collect();
-    let with = format!(" with {}", given.join(" "));
+    let with = given.join(" ");
+    let with = if with.is_empty() { with } else { format!(" with {with}") };
     let entry: T = table.clone().try_into().map_err(|error: toml::de::Error| {
         // It is in lines: what is wrong, and in which section.
         let words = error.to_string().trim().replace('\n', " ");

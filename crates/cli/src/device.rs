@@ -17,16 +17,20 @@ use crate::progress::ProgressForm;
 use crate::sweep::Combination;
 use crate::{interrupt, memory, output, side_by_side, sweep};
 pub(crate) use arguments::DeviceArguments;
-use planned::{Planned, planned, runs};
+use planned::{Planned, planned, runs, say_what_commas_are};
 use progress::Progress;
 
 pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     let runs = sweep::planned(runs(arguments)?, planned)?;
+    say_what_commas_are(arguments);
+    let mut said: Vec<String> = Vec::new();
     let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
-    let mut warnings: Vec<String> = plans.flat_map(|run| run.spec.warnings()).collect();
-    warnings.dedup();
-    for warning in &warnings {
-        output::say(warning);
+    let of_run = |run: &Planned| [run.notes.clone(), run.spec.warnings()].concat();
+    for words in arguments.passed_over.words().into_iter().chain(plans.flat_map(of_run)) {
+        if !said.contains(&words) {
+            output::say(&words);
+            said.push(words);
+        }
     }
     match &runs[..] {
         [Combination { plan: Ok(run), .. }] => one(arguments, run),

@@ -9,6 +9,7 @@ use design::Design;
 use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
 use kvssd::DeviceProfile;
 use lab::device::Job;
+use lab::device::fio::{self, LoadedJob};
 use lab::{
     Configuration, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
     is_block_drive,
@@ -115,8 +116,10 @@ pub(crate) fn profile(name: &str, overrides: &[Override]) -> anyhow::Result<Load
     named(name, overrides)
 }
 
-pub(crate) fn job(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<Job>> {
-    named(name, overrides)
+/// A job; a file may be one of fio's.
+pub(crate) fn job(name: &str, overrides: &[Override]) -> anyhow::Result<LoadedJob> {
+    let loaded = fio::load_with(name, overrides);
+    if Job::names().contains(&name) { Ok(loaded?) } else { hinted(name, loaded) }
 }
 
 /// Built-in files by kind and name, with their texts.

@@ -151,8 +151,16 @@ pub(crate) fn as_toml(key: &Key, text: &str) -> String {
 
 /// The unit that the name of a key of times ends with, in nanoseconds.
 fn nanos_of_unit(key: &str) -> Option<f64> {
-    // The last one is fio's word.
-    let units = [("_s", 1e9), ("_ms", 1e6), ("_us", 1e3), ("_ns", 1.0), ("runtime", 1e9)];
+    // The last ones are fio's words.
+    let units = [
+        ("_s", 1e9),
+        ("_ms", 1e6),
+        ("_us", 1e3),
+        ("_ns", 1.0),
+        ("runtime", 1e9),
+        ("startdelay", 1e9),
+        ("thinktime", 1e3),
+    ];
     units.into_iter().find(|(end, _)| key.ends_with(end)).map(|(_, nanos)| nanos)
 }
 
@@ -243,8 +251,10 @@ mod tests {
             ("job.fill=50%", "job", "0.5"),
             ("iodepth=1k", "job", "1000"),
             ("stream.operations=1e6", "job", "1000000"),
-            ("stream.rate=20k", "job", "20000"),
-            ("stream.rate=1e4", "job", "10000.0"),
+            ("operations_per_second=20k", "job", "20000"),
+            ("rate_iops=20k", "job", "\"20k\""),
+            ("thinktime=10ms", "job", "10000.0"),
+            ("operations_per_second=1e4", "job", "10000.0"),
             ("stream.duration_s=10s", "job", "10.0"),
             ("runtime=100ms", "job", "0.1"),
             ("stream.start_s=60s", "job", "60.0"),

@@ -110,7 +110,8 @@ fn alone(profile: &SsdProfile, seed: u64, score: &mut Score) {
     let of = |rw: Rw, before: Before, kib: u64, depth: u32, gib: u64| {
         let stream = StreamSpec {
             depth: Some(depth),
-            block_bytes: kib << 10,
+            block_bytes: (kib << 10).into(),
+            norandommap: true,
             bytes: Some(gib << 30),
             ..StreamSpec::new(rw)
         };
@@ -136,7 +137,7 @@ fn at_rate(
 ) {
     let mut job = Job::load(METHOD).unwrap_or_else(|error| panic!("{error}"));
     let (probe, writers) = job.streams.split_first_mut().expect("it has a probe");
-    let per_second = |stream: &StreamSpec| stream.rate.expect("it has a rate");
+    let per_second = |stream: &StreamSpec| stream.operations_per_second.expect("it has a rate");
     let share_written = |stream: &StreamSpec| 1.0 - stream.read_percent.unwrap_or(50.0) / 100.0;
     probe.start_s = seconds / 5.0;
     probe.duration_s = Some(seconds - probe.start_s);
@@ -144,7 +145,7 @@ fn at_rate(
     let total = f64::from(published.thousands) * 1e3 - per_second(probe) * share_written(probe);
     let each = total / writers.len() as f64;
     for writer in writers {
-        writer.rate = Some(each / share_written(writer));
+        writer.operations_per_second = Some(each / share_written(writer));
         writer.duration_s = Some(seconds);
     }
     let report = run(profile, seed, job);

@@ -27,13 +27,16 @@ mod check;
 mod drive_tests;
 #[cfg(test)]
 mod fake;
+pub mod fio;
 pub mod job;
 #[cfg(test)]
 mod job_tests;
 mod ledger;
 mod memory;
+mod per_direction;
 pub mod picture;
 mod plan;
+mod random_map;
 mod recorder;
 mod replay;
 mod report;
@@ -41,11 +44,15 @@ mod result;
 mod run;
 #[cfg(test)]
 mod run_tests;
+mod schedule;
 mod sets;
 mod size;
 mod skew;
 mod source;
+pub mod stream;
+mod streams;
 pub mod table;
+mod thinking;
 mod timeline;
 mod versions;
 mod watch;
@@ -59,9 +66,10 @@ use ssd::{Ssd, SsdProfile};
 use workload::Stop;
 
 pub use block_sizes::{BlockRange, BlockSplit};
-pub use job::{Arrivals, Before, Job, Rw, StreamSpec, WindowName, WindowStep};
+pub use job::{Before, Job, WindowName, WindowStep};
 pub use ledger::{Found, Mismatch};
 pub use memory::memory_bytes;
+pub use per_direction::PerDirection;
 pub use plan::PlanError;
 pub use replay::{Fitted, Trace};
 pub use report::{
@@ -74,6 +82,7 @@ pub use result::{
 pub use sets::SetChoice;
 pub use size::Extent;
 pub use skew::Distribution;
+pub use stream::{Arrivals, Rw, StreamSpec};
 pub use timeline::{Timeline, TimelinePoint};
 
 /// What to run.

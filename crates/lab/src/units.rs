@@ -89,12 +89,12 @@ pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     })
 }
 
-/// Reads a span of time such as `10ms`, `0.5 s` or `250us` that has to lie in `range`, in nanoseconds.
+/// Reads a span of time such as `10ms`, `0.5 s`, `250us` or `1m` that has to lie in `range`, in nanoseconds.
 ///
 /// # Errors
 /// Says what is allowed.
 pub fn parse_span_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12), ("d", 8.64e13)];
     let plain = text.trim();
     let number = units
         .iter()
@@ -260,11 +260,11 @@ mod tests {
     fn spans_have_a_unit() {
         let span = |text| parse_span_in(text, 1_000..=60_000_000_000);
         for (text, nanos) in
-            [("10ms", 10_000_000), (" 0.5 s", 500_000_000), ("1us", 1_000), ("60s", 60_000_000_000)]
+            [("10ms", 10_000_000), (" 0.5 s", 500_000_000), ("1us", 1_000), ("1m", 60_000_000_000)]
         {
             assert_eq!(span(text), Ok(nanos), "{text}");
         }
-        for text in ["10", "0.5us", "-1s", "NaNs", "61s", "infs", "ms", "1m"] {
+        for text in ["10", "0.5us", "-1s", "NaNs", "61s", "infs", "ms", "1h"] {
             assert!(span(text).is_err_and(|words| words.contains("10ms")), "{text}");
         }
     }

@@ -6,18 +6,29 @@ use crate::overrides::Setting;
 use crate::results::ResultArguments;
 use crate::values;
 
+/// What is said below the flags.
+fn help() -> String {
+    format!(
+        "{}\n\nA job file of fio's (--job FILE) is read: what nothing depends on here is passed over, and told; what is not \
+         read is an error. So are fio's --name, --ioengine, --direct, --filename, --time_based and --group_reporting \
+         passed over.",
+        crate::sweep::HELP
+    )
+}
+
 #[derive(Args, Clone)]
-#[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
+#[command(allow_negative_numbers = true, after_help = help())]
 pub(crate) struct DeviceArguments {
     /// Block drive: a built-in name or a TOML file
     #[arg(long, alias = "profile", default_value = "vigil-15gb", value_delimiter = ',')]
     pub(super) device: Vec<String>,
-    /// Job: a built-in name or a TOML file in fio's words; `levelhead list` has the names [default: mixed-70-30]
+    /// Job: a built-in name, a TOML file in fio's words, or a job file of fio's; `levelhead list` has the names
+    /// [default: mixed-70-30]
     #[arg(long, value_delimiter = ',')]
     pub(super) job: Vec<String>,
     /// In place of a job's file one stream, which does read, write, rw, trim or trimwrite, or the same at random: randread and so
     /// on; the flags that follow say how. With --job they change each of its streams
-    #[arg(long, value_delimiter = ',', conflicts_with = "job")]
+    #[arg(long, alias = "readwrite", value_delimiter = ',', conflicts_with = "job")]
     pub(super) rw: Vec<String>,
     /// In place of both a trace to replay: fio's iolog, the text of blkparse, or CSV of MSR Cambridge (docs/traces.md)
     #[arg(long, alias = "read_iolog", value_delimiter = ',', conflicts_with_all = ["job", "rw"])]
@@ -38,7 +49,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, alias = "replay_align", value_delimiter = ',')]
     pub(super) replay_align: Vec<String>,
     /// Bytes of an operation: 4k, 128KiB [default: 4KiB]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, alias = "blocksize", value_delimiter = ',')]
     pub(super) bs: Vec<String>,
     /// Several sizes of operations with their shares in percent: 4k/60:64k/40
     #[arg(long, value_delimiter = ',', conflicts_with = "bs")]
@@ -50,21 +61,50 @@ pub(crate) struct DeviceArguments {
     /// [default: random]
     #[arg(long, alias = "random_distribution", value_delimiter = ',')]
     pub(super) random_distribution: Vec<String>,
-    /// Operations outstanding [default: 1; with --rate and --replay up to 256]
+    /// Let operations at random go to a place again before all others had their turn; without it, and where each place is
+    /// alike and operations have one size, they go to each place once a pass, as fio's do
+    #[arg(long, value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
+    pub(super) norandommap: Vec<String>,
+    /// Operations outstanding [default: 1; in open loops and with --replay up to 256]
     #[arg(long, value_delimiter = ',')]
     pub(super) iodepth: Vec<String>,
-    /// Seconds of virtual time for which operations begin
+    /// So many streams side by side, each with its depth, rate, end and order
+    #[arg(long, value_delimiter = ',')]
+    pub(super) numjobs: Vec<String>,
+    /// Virtual time for which operations begin: 10, 500ms, 1m; seconds without a unit
     #[arg(long, value_delimiter = ',')]
     pub(super) runtime: Vec<String>,
     /// Operations, at most
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, aliases = ["number_ios", "number-ios"], value_delimiter = ',')]
     pub(super) operations: Vec<String>,
-    /// Operations per second, in an open loop, in which waiting counts
-    #[arg(long, alias = "rate_iops", value_delimiter = ',')]
+    /// Bytes that are read and written, at most: 1g
+    #[arg(long, alias = "io_size", value_delimiter = ',')]
+    pub(super) io_size: Vec<String>,
+    /// So many times --io-size, or as many bytes as the part of the set has
+    #[arg(long, value_delimiter = ',')]
+    pub(super) loops: Vec<String>,
+    /// Bytes per second of each direction, in an open loop, in which waiting counts: 10m; for reads and writes apart
+    /// --set 'stream.rate="10m,1m"'
+    #[arg(long, value_delimiter = ',')]
     pub(super) rate: Vec<String>,
+    /// Operations per second of each direction, in an open loop: 500 of randrw are 500 reads and 500 writes
+    #[arg(long, alias = "rate_iops", value_delimiter = ',')]
+    pub(super) rate_iops: Vec<String>,
+    /// How the operations of an open loop are spaced: linear, or poisson as independent users [default: linear]
+    #[arg(long, aliases = ["rate_process", "arrivals"], value_delimiter = ',')]
+    pub(super) rate_process: Vec<String>,
+    /// Rest after --thinktime-blocks operations, once all under way have ended: 100us; microseconds without a unit
+    #[arg(long, value_delimiter = ',')]
+    pub(super) thinktime: Vec<String>,
+    /// Operations between two rests [default: 1]
+    #[arg(long, alias = "thinktime_blocks", value_delimiter = ',')]
+    pub(super) thinktime_blocks: Vec<String>,
     /// Reads among the operations of rw and randrw, in percent [default: 50]
     #[arg(long, value_delimiter = ',')]
     pub(super) rwmixread: Vec<String>,
+    /// Writes among them [default: 50]
+    #[arg(long, value_delimiter = ',', conflicts_with = "rwmixread")]
+    pub(super) rwmixwrite: Vec<String>,
     /// Trims among the operations that do not read, in percent [default: 0]
     #[arg(long, alias = "trim_percentage", value_delimiter = ',')]
     pub(super) trim_percent: Vec<String>,
@@ -99,5 +139,43 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_parser = values::threads)]
     pub(super) threads: Option<u64>,
     #[command(flatten)]
+    pub(super) passed_over: PassedOver,
+    #[command(flatten)]
     pub(super) results: ResultArguments,
+}
+
+/// Options of fio's that make no difference here, and are told to make none.
+#[derive(Args, Clone)]
+pub(crate) struct PassedOver {
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    name: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    ioengine: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    direct: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    filename: Option<String>,
+    #[arg(long, alias = "time_based", hide = true, num_args = 0..=1, default_missing_value = "")]
+    time_based: Option<String>,
+    #[arg(long, alias = "group_reporting", hide = true, num_args = 0..=1, default_missing_value = "")]
+    group_reporting: Option<String>,
+}
+
+impl PassedOver {
+    /// What is said of those that are given.
+    pub(super) fn words(&self) -> Option<String> {
+        let options = [
+            ("--name", &self.name),
+            ("--ioengine", &self.ioengine),
+            ("--direct", &self.direct),
+            ("--filename", &self.filename),
+            ("--time_based", &self.time_based),
+            ("--group_reporting", &self.group_reporting),
+        ];
+        let given = options.into_iter().filter(|(_, value)| value.is_some());
+        let names: Vec<&str> = given.map(|(name, _)| name).collect();
+        let them = if names.len() == 1 { "is" } else { "are" };
+        (!names.is_empty())
+            .then(|| format!("{} {them} passed over: nothing here depends on it", names.join(", ")))
+    }
 }

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use anyhow::Context;
-use catalogue::{Loaded, Override};
+use catalogue::Override;
 use lab::Inputs;
+use lab::device::fio::LoadedJob;
 use lab::device::{self, DeviceSpec, Job, Trace};
 use serde_json::json;
 use ssd::SsdProfile;
 
 use super::DeviceArguments;
-use crate::names;
 use crate::overrides::{self, Kind, Sorted};
 use crate::sweep::{self, Axis, Level, cells};
+use crate::{names, output};
 
 const DEFAULT_JOB: &str = "mixed-70-30";
 
@@ -20,6 +21,27 @@ const DEFAULT_JOB: &str = "mixed-70-30";
 const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\n";
 
 const REPLAY: &str = "replay";
+
+const RWMIXWRITE: &str = "rwmixwrite";
+
+/// Flags of which fio takes several values as those of reads, writes and trims.
+const BY_DIRECTION: [&str; 5] = ["bs", "bssplit", "bsrange", "rate", "rate-iops"];
+
+/// Says of flags with several values that they are runs, where with fio they were directions.
+pub(super) fn say_what_commas_are(arguments: &DeviceArguments) {
+    let mut arguments = arguments.clone();
+    for Flag { name, key, values } in FLAGS.iter().filter(|flag| BY_DIRECTION.contains(&flag.name))
+    {
+        let given = values(&mut arguments);
+        if (2..=3).contains(&given.len()) {
+            let given = given.join(",");
+            output::say(&format!(
+                "--{name} {given} makes a run for each; for reads and writes apart give \
+                 --set '{key}=\"{given}\"'"
+            ));
+        }
+    }
+}
 
 /// A flag that stands for a key of a job.
 struct Flag {
@@ -36,7 +58,7 @@ const fn flag(
     Flag { name, key, values }
 }
 
-const FLAGS: [Flag; 22] = [
+const FLAGS: [Flag; 31] = [
     flag(REPLAY, "stream.replay", |a| &mut a.replay),
     flag("trace-format", "stream.trace_format", |a| &mut a.trace_format),
     flag("replay-no-stall", "stream.replay_no_stall", |a| &mut a.replay_no_stall),
@@ -47,11 +69,20 @@ const FLAGS: [Flag; 22] = [
     flag("bssplit", "stream.bssplit", |a| &mut a.bssplit),
     flag("bsrange", "stream.bsrange", |a| &mut a.bsrange),
     flag("random-distribution", "stream.random_distribution", |a| &mut a.random_distribution),
+    flag("norandommap", "stream.norandommap", |a| &mut a.norandommap),
     flag("iodepth", "stream.depth", |a| &mut a.iodepth),
+    flag("numjobs", "stream.numjobs", |a| &mut a.numjobs),
     flag("runtime", "stream.duration_s", |a| &mut a.runtime),
     flag("operations", "stream.operations", |a| &mut a.operations),
+    flag("io-size", "stream.bytes", |a| &mut a.io_size),
+    flag("loops", "stream.loops", |a| &mut a.loops),
     flag("rate", "stream.rate", |a| &mut a.rate),
+    flag("rate-iops", "stream.rate_iops", |a| &mut a.rate_iops),
+    flag("rate-process", "stream.arrivals", |a| &mut a.rate_process),
+    flag("thinktime", "stream.thinktime_us", |a| &mut a.thinktime),
+    flag("thinktime-blocks", "stream.thinktime_blocks", |a| &mut a.thinktime_blocks),
     flag("rwmixread", "stream.read_percent", |a| &mut a.rwmixread),
+    flag(RWMIXWRITE, "stream.read_percent", |a| &mut a.rwmixwrite),
     flag("trim-percent", "stream.trim_percent", |a| &mut a.trim_percent),
     flag("nvm-set", "stream.set", |a| &mut a.nvm_set),
     flag("size", "stream.size", |a| &mut a.size),
@@ -91,6 +122,8 @@ pub(super) fn runs(
 pub(super) struct Planned {
     pub(super) spec: DeviceSpec,
     pub(super) inputs: Inputs,
+    /// What is to be said of its job file.
+    pub(super) notes: Vec<String>,
 }
 
 pub(super) fn planned(
@@ -101,7 +134,7 @@ pub(super) fn planned(
     let settings = overrides::sort(&arguments.set, &kinds, &[])?;
     let device = arguments.device.first().map_or("", String::as_str);
     let profile = names::profile(device, &settings.of("device"))?;
-    let mut job = job(arguments, &settings)?;
+    let LoadedJob { mut job, notes } = job(arguments, &settings)?;
     job.entry.look_at_traces()?;
     let mut inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
     let traces = job.entry.streams.iter().filter_map(|stream| stream.trace.as_ref());
@@ -110,10 +143,10 @@ pub(super) fn planned(
     let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
     let checked = device::check(&spec)
         .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name));
-    Ok(checked.map(|()| Planned { spec, inputs }))
+    Ok(checked.map(|()| Planned { spec, inputs, notes }))
 }
 
-fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<Job>> {
+fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<LoadedJob> {
     let mut arguments = arguments.clone();
     let keys = catalogue::keys::<Job>();
     let flags = FLAGS.iter().filter_map(|Flag { name, key, values }| {
@@ -121,6 +154,7 @@ fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<
         let text = match keys.iter().find(|of| of.path == *key) {
             // A path is a text, also if it looks like a number.
             _ if *name == REPLAY => json!(value).to_string(),
+            _ if *name == RWMIXWRITE => others(&value),
             Some(of_key) => overrides::as_toml(of_key, &value),
             None => value.clone(),
         };
@@ -138,10 +172,17 @@ fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<
         changes.insert(0, Override::by_flag("stream.rw", rw, format!("--rw {rw}")));
     }
     let loaded = catalogue::parse_with("of the command line", ONE_STREAM, &changes);
+    let loaded = loaded.map(|job| LoadedJob { job, notes: Vec::new() });
     loaded.map_err(|error| {
         let Some(rw) = rw else { return error.into() };
         let is_word = Job::names().contains(&rw.as_str());
         let hint = if is_word { format!(" ({rw} is for --job)") } else { String::new() };
         anyhow::anyhow!("{error}{hint}")
     })
+}
+
+/// What is left to reads by a percentage of writes.
+fn others(percent: &str) -> String {
+    let percent: Result<f64, _> = percent.trim().parse();
+    percent.map_or_else(|error| error.to_string(), |writes| format!("{:?}", 100.0 - writes))
 }

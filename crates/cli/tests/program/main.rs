@@ -2,6 +2,7 @@
 
 mod bad_inputs;
 mod bench_on_files;
+mod fio;
 mod kept_drives;
 mod killed;
 mod reference;

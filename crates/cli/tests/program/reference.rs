@@ -146,9 +146,9 @@ fn every_field_of_json_is_in_the_reference() {
     let jobs = [
         &of_trace,
         "device --rw randrw --operations 2000 --fsync 10",
-        "device --rw randread --rate 5000 --operations 100",
+        "device --rw randread --rate-iops 5000 --numjobs 2 --operations 100",
         "device --rw randrw --trim-percent 20 --bssplit 4k/60:64k/40 --random-distribution zipf:1.1 --nvm-set all --operations 500",
-        "device --job windows --set stream.duration_s=0.1 --set stream.rate=1000.0",
+        "device --job windows --set stream.duration_s=0.1 --set stream.rate_iops=1000",
     ];
     let sources = [
         include_str!("../../../lab/src/device/result.rs"),

@@ -6,6 +6,7 @@ use block::BLOCK_BYTES;
 use runtime::Rng;
 use serde::de::{self, Deserialize, Deserializer};
 
+use super::per_direction::PerDirection;
 use crate::units::parse_bytes;
 
 /// Most bytes of an operation.
@@ -109,7 +110,7 @@ impl fmt::Display for BlockRange {
 }
 
 /// Bytes as fio writes them.
-fn short(bytes: u64) -> String {
+pub(super) fn short(bytes: u64) -> String {
     let mut text = String::new();
     let (unit, letter) =
         if bytes.is_multiple_of(1 << 20) { (1 << 20, 'm') } else { (1 << 10, 'k') };
@@ -117,23 +118,32 @@ fn short(bytes: u64) -> String {
     text
 }
 
-fn parsed<'de, T, D: Deserializer<'de>>(
+/// What fio's words for the sizes of operations are read into.
+pub(super) trait FioSizes: Clone + Sized {
+    /// Reads them.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+impl FioSizes for BlockSplit {
+    fn read(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+}
+
+impl FioSizes for BlockRange {
+    fn read(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+}
+
+/// Reads them for each direction: `64k/40:1m/60,1m/100` for reads, and for writes and trims.
+pub(super) fn of_directions<'de, T: FioSizes, D: Deserializer<'de>>(
     deserializer: D,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<T, D::Error> {
-    parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
-}
-
-impl<'de> Deserialize<'de> for BlockSplit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed(deserializer, Self::parse)
-    }
-}
-
-impl<'de> Deserialize<'de> for BlockRange {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parsed(deserializer, Self::parse)
-    }
+) -> Result<Option<PerDirection<T>>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let parsed = T::read(text.split(',').next().unwrap_or_default())
+        .and_then(|first| PerDirection::parse(&text, &first, T::read));
+    parsed.map(Some).map_err(de::Error::custom)
 }
 
 /// Sizes of a stream's operations, in blocks.
@@ -166,6 +176,24 @@ impl Sizes {
         Self::Range { least, steps: range.most / range.least }
     }
 
+    /// The mean, in blocks.
+    pub(super) fn mean(&self) -> f64 {
+        match self {
+            Self::One(blocks) => *blocks as f64,
+            Self::Range { least, steps } => (*least as f64) * (*steps as f64 + 1.0) / 2.0,
+            Self::Split(shares) => {
+                let mut before = 0.0;
+                let part = |(blocks, bound): &(u64, f64)| {
+                    let share = bound - before;
+                    before = *bound;
+                    *blocks as f64 * share
+                };
+                let sum: f64 = shares.iter().map(part).sum();
+                sum / before
+            }
+        }
+    }
+
     /// The smallest: operations begin at multiples of it.
     pub(super) fn least(&self) -> u64 {
         match self {
@@ -193,6 +221,22 @@ impl Sizes {
                 shares.iter().find(|(_, bound)| at < *bound).map_or(last, |(blocks, _)| *blocks)
             }
         }
+    }
+}
+
+impl PerDirection<Sizes> {
+    /// The smallest of all: operations begin at multiples of it.
+    pub(super) fn least(&self) -> u64 {
+        self.each().map(|(_, sizes)| sizes.least()).into_iter().min().unwrap_or(1)
+    }
+
+    pub(super) fn most(&self) -> u64 {
+        self.each().map(|(_, sizes)| sizes.most()).into_iter().max().unwrap_or(1)
+    }
+
+    /// Whether all operations have the same.
+    pub(super) fn is_one(&self) -> bool {
+        self.least() == self.most()
     }
 }
 

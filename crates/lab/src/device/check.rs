@@ -5,9 +5,11 @@ use catalogue::bounds::{self, Number};
 use catalogue::{Entry, unprintable};
 
 use super::block_sizes::MAX_BLOCK_BYTES;
-use super::job::{Before, Job, Rw, StreamSpec, default_block_bytes};
+use super::job::{Before, Job};
+use super::per_direction::PerDirection;
 use super::sets::SetChoice;
 use super::size::Extent;
+use super::stream::{Rates, Rw, StreamSpec, default_block_bytes};
 use crate::units::printable;
 
 /// Most operations outstanding of a stream.
@@ -15,7 +17,7 @@ const MAX_DEPTH: u32 = 65_536;
 /// Most latencies to keep one by one.
 const MAX_SAMPLES: usize = 100_000_000;
 /// Submission queues for I/O that an NVMe controller may have: each stream has one.
-const MAX_STREAMS: usize = 65_535;
+const MAX_STREAMS: u64 = 65_535;
 /// Longest run of an open loop without a time of its own, in seconds: thirty years, of the 584 that
 /// the clock has.
 const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
@@ -41,9 +43,13 @@ impl Entry for Job {
         ("read_iolog", "replay"),
         ("fsync", "flush_every"),
         ("iodepth", "depth"),
-        ("rate_iops", "rate"),
+        ("io_size", "bytes"),
+        ("number_ios", "operations"),
+        ("rate_process", "arrivals"),
         ("runtime", "duration_s"),
         ("rwmixread", "read_percent"),
+        ("startdelay", "start_s"),
+        ("thinktime", "thinktime_us"),
         ("trim_percentage", "trim_percent"),
     ];
 
@@ -60,10 +66,10 @@ pub(super) fn problems(job: &Job) -> Vec<String> {
     if job.streams.is_empty() {
         problems.push("it has no [[stream]]: give at least one".to_owned());
     }
-    if job.streams.len() > MAX_STREAMS {
+    let all: u64 = job.streams.iter().map(|stream| u64::from(stream.jobs())).sum();
+    if all > MAX_STREAMS {
         problems.push(format!(
-            "it has {} streams: allowed are {MAX_STREAMS}, one for each submission queue of NVMe",
-            job.streams.len()
+            "it has {all} streams: allowed are {MAX_STREAMS}, one for each submission queue of NVMe"
         ));
     }
     problems.extend(bounds::range("samples", job.samples, 0..=MAX_SAMPLES));
@@ -120,12 +126,15 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
             problems.push(problem);
         }
     };
-    let (block, whole) = (stream.block_bytes, u64::from(BLOCK_BYTES));
+    let whole = u64::from(BLOCK_BYTES);
+    let is_right =
+        |block: u64| block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES;
+    let PerDirection { read, write, trim } = stream.block_bytes.map(|block| is_right(*block));
     unless(unprintable("the name", &stream.name).is_none(), NAME.to_owned());
     unless(stream.set != SetChoice::One(0), SET.to_owned());
     unless(
-        block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES,
-        format!("block_bytes = {block}: allowed are multiples of 4096 up to 16 MiB"),
+        read && write && trim,
+        format!("block_bytes = {}: allowed are multiples of 4096 up to 16 MiB", stream.block_bytes),
     );
     if let Some(percent) = stream.read_percent {
         unless(
@@ -137,34 +146,93 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
     }
     let depth = stream.outstanding();
     unless((1..=MAX_DEPTH).contains(&depth), format!("depth = {depth}: allowed is 1 to 65536"));
-    if let Some(rate) = stream.rate {
-        unless(
-            (1e-6..=1e9).contains(&rate),
-            format!(
-                "rate = {}: allowed are operations per second from 0.000001 to 1e9",
-                rate.text()
-            ),
-        );
-        // Without a number of operations it is another problem that nothing ends them.
-        let has_number = stream.operations.is_some() || stream.bytes.is_some();
-        let is_long = rate > 0.0 && stream.operation_limit() as f64 / rate > LONGEST_SECONDS;
-        unless(
-            stream.duration_s.is_some() || !has_number || !is_long,
-            format!("rate = {}: so many operations take more than 30 years at it", rate.text()),
-        );
-    }
-    unless(
-        stream.arrivals.is_none() || stream.rate.is_some(),
-        "arrivals are those of an open loop: give a rate, or leave it out".to_owned(),
-    );
     let start = stream.start_s;
     unless(is_time(start), format!("start_s = {start}: {TIME}"));
     let every = stream.flush_every;
     unless(every != Some(0), "flush_every = 0: allowed is 1 or more".to_owned());
+    problems.extend(of_rates(stream));
+    problems.extend(of_jobs(stream));
     problems.extend(of_pattern(stream));
     problems.extend(of_replay(stream));
     problems.extend(of_end(stream));
     problems.extend(of_part(stream));
+    problems
+}
+
+/// The rates of an open loop.
+fn of_rates(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    let given = [
+        ("rate", stream.rate.is_some()),
+        ("rate_iops", stream.rate_iops.is_some()),
+        ("operations_per_second", stream.operations_per_second.is_some()),
+    ];
+    let given: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    if let [first, second, ..] = given[..] {
+        problems.push(format!("{first} and {second} both say how fast it goes: give one of them"));
+    }
+    let (Some(rates), Some(total)) = (stream.rates(), stream.total_rate()) else {
+        if stream.arrivals.is_some() {
+            let words = "arrivals are those of an open loop: give rate_iops, or leave it out";
+            problems.push(words.to_owned());
+        }
+        return problems;
+    };
+    problems.extend(of_rate(stream, rates));
+    // Without a number of operations it is another problem that nothing ends them.
+    let has_number = stream.operations.is_some() || stream.bytes.is_some();
+    let is_long = total > 0.0 && stream.operation_limit() as f64 / total > LONGEST_SECONDS;
+    if stream.duration_s.is_none() && has_number && is_long {
+        let name = given[0];
+        problems.push(format!("{name}: so many operations take more than 30 years at it"));
+    }
+    if stream.thinktime_us.is_some_and(|us| us > 0.0) {
+        problems.push(format!("thinktime_us is for a closed loop: leave it or {} out", given[0]));
+    }
+    problems
+}
+
+/// What is wrong with a rate.
+fn of_rate(stream: &StreamSpec, rates: Rates) -> Option<String> {
+    let (name, unit, most, rates) = match rates {
+        Rates::Total(rate) => ("operations_per_second", "operations", 1e9, rate.into()),
+        Rates::Operations(rates) => ("rate_iops", "operations", 1e9, rates),
+        Rates::Bytes(rates) => ("rate", "bytes", 1e13, rates),
+    };
+    let directions = stream.directions();
+    let missing = directions.iter().find(|direction| *rates.of(**direction) == 0.0);
+    if let (Some(missing), true) = (missing, directions.iter().any(|d| *rates.of(*d) > 0.0)) {
+        return Some(format!(
+            "{name} has none for {}s: give each direction one, or make two streams of it",
+            missing.name()
+        ));
+    }
+    let wrong = directions.iter().map(|d| *rates.of(*d)).find(|r| !(1e-6..=most).contains(r))?;
+    Some(format!(
+        "{name} = {}: allowed are {unit} per second from 0.000001 to {most:e}",
+        wrong.text()
+    ))
+}
+
+/// How many there are of it, and when they rest.
+fn of_jobs(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    if stream.numjobs == Some(0) {
+        problems.push("numjobs = 0: allowed is 1 or more".to_owned());
+    }
+    if stream.offset_increment.is_some_and(|by| !by.is_multiple_of(u64::from(BLOCK_BYTES))) {
+        problems.push("offset_increment: allowed are multiples of 4096 bytes".to_owned());
+    }
+    if let Some(us) = stream.thinktime_us
+        && !is_time(us / 1e6)
+    {
+        problems.push(format!("thinktime_us = {us}: allowed are 0 to 864000000000 microseconds"));
+    }
+    match (stream.thinktime_blocks, stream.thinktime_us) {
+        (Some(0), _) => problems.push("thinktime_blocks = 0: allowed is 1 or more".to_owned()),
+        (Some(_), None) => problems.push("thinktime_blocks: give thinktime_us as well".to_owned()),
+        _ => {}
+    }
     problems
 }
 
@@ -219,12 +287,18 @@ fn of_replay(stream: &StreamSpec) -> Vec<String> {
         ("read_percent", stream.read_percent.is_some()),
         ("trim_percent", stream.trim_percent.is_some()),
         ("random_distribution", stream.random_distribution.is_some()),
-        ("block_bytes", stream.block_bytes != default_block_bytes()),
+        ("block_bytes", stream.block_bytes != default_block_bytes().into()),
         ("bssplit", stream.bssplit.is_some()),
         ("bsrange", stream.bsrange.is_some()),
+        ("norandommap", stream.norandommap),
         ("bytes", stream.bytes.is_some()),
+        ("loops", stream.loops.is_some()),
+        ("numjobs", stream.jobs() > 1),
         ("rate", stream.rate.is_some()),
+        ("rate_iops", stream.rate_iops.is_some()),
+        ("operations_per_second", stream.operations_per_second.is_some()),
         ("arrivals", stream.arrivals.is_some()),
+        ("thinktime_us", stream.thinktime_us.is_some()),
         ("flush_every", stream.flush_every.is_some()),
     ];
     let given = by_itself.into_iter().filter(|(_, is_given)| *is_given);
@@ -264,12 +338,17 @@ fn of_end(stream: &StreamSpec) -> Vec<String> {
         }
         None if stream.operations.is_none()
             && stream.bytes.is_none()
+            && stream.loops.is_none()
             && stream.replay.is_none() =>
         {
-            problems
-                .push("it never ends: give duration_s (--runtime), operations or bytes".to_owned());
+            problems.push(
+                "it never ends: give duration_s (--runtime), operations, bytes or loops".to_owned(),
+            );
         }
         _ => {}
+    }
+    if stream.loops == Some(0) {
+        problems.push("loops = 0: allowed is 1 or more".to_owned());
     }
     if stream.operations == Some(0) {
         problems.push("operations = 0: allowed is 1 or more".to_owned());

@@ -79,7 +79,7 @@ fn everything_is_right_while_reads_writes_and_collection_go_on() {
     };
     let long = StreamSpec {
         set: SetChoice::One(2),
-        block_bytes: 65_536,
+        block_bytes: 65_536.into(),
         depth: Some(4),
         size: Some(Extent::Share(0.01)),
         ..stream(Rw::Rw, 2_000)
@@ -117,7 +117,7 @@ fn trims_on_a_drive_are_right_and_make_room() {
         set: SetChoice::All,
         trim_percent: Some(trim_percent),
         random_distribution: Some(Distribution::Zipf(0.9)),
-        bssplit: BlockSplit::parse("4k/70:64k/30").ok(),
+        bssplit: BlockSplit::parse("4k/70:64k/30").ok().map(Into::into),
         size: Some(Extent::Share(0.05)),
         ..stream(Rw::RandRw, 20_000)
     };
@@ -141,12 +141,15 @@ fn reads_in_a_deterministic_window_meet_nothing() {
     let step = |at_s, to| WindowStep { at_s, set: 1, to };
     let reads = StreamSpec {
         name: "reads".to_owned(),
-        rate: Some(2_000.0),
+        operations_per_second: Some(2_000.0),
         duration_s: Some(6.5),
         ..StreamSpec::new(Rw::RandRead)
     };
-    let writes =
-        StreamSpec { rate: Some(4_000.0), duration_s: Some(4.9), ..StreamSpec::new(Rw::RandWrite) };
+    let writes = StreamSpec {
+        operations_per_second: Some(4_000.0),
+        duration_s: Some(4.9),
+        ..StreamSpec::new(Rw::RandWrite)
+    };
     let job = Job {
         windows: vec![step(5.0, WindowName::Dtwin), step(6.0, WindowName::Ndwin)],
         samples: 100_000,

@@ -10,6 +10,7 @@ use runtime::{Handle, IoClass, JoinHandle, Nanos, Semaphore};
 
 use super::block_sizes::Sizes;
 use super::plan::StreamPlan;
+use super::report::Direction;
 
 /// How long an operation takes.
 pub(super) const SERVICE: Nanos = Nanos::from_micros(10);
@@ -25,21 +26,25 @@ pub(super) fn stream_plan() -> StreamPlan {
     StreamPlan {
         name: "stream".to_owned(),
         sets: vec![(set(1), 0)],
-        first: 0,
-        length: 100,
-        sizes: Sizes::One(1),
+        parts: std::iter::once(0..100).collect(),
+        sizes: Sizes::One(1).into(),
+        directions: vec![Direction::Read],
         distribution: None,
+        has_map: false,
         read_share: 1.0,
         trim_share: 0.0,
         writes_what_it_trims: false,
         replay: None,
         clients: 1,
-        rate: None,
-        after: None,
+        rates: None,
+        thinks: None,
+        waits_for: Vec::new(),
+        counts_from_there: false,
         delay: Nanos::ZERO,
         duration: None,
         operations: u64::MAX,
         blocks: u64::MAX,
+        loops: None,
         flush_every: None,
     }
 }

@@ -3,7 +3,6 @@
 use block::BlockDevice;
 use ssd::{Precondition, Ssd, SsdProfile};
 
-use super::job::default_block_bytes;
 use super::{
     Arrivals, Before, BlockRange, BlockSplit, Distribution, Extent, Job, Rw, SetChoice, StreamSpec,
     WindowName, WindowStep, plan,
@@ -42,7 +41,7 @@ fn a_file_says_what_a_value_says() {
 
         [[stream]]
         rw = "write"
-        rate = 100.0
+        operations_per_second = 100.0
         arrivals = "poisson"
         after = "a"
         start_s = 1.0
@@ -58,7 +57,7 @@ fn a_file_says_what_a_value_says() {
         name: "a".to_owned(),
         set: SetChoice::One(2),
         read_percent: Some(70.0),
-        block_bytes: 131_072,
+        block_bytes: 131_072.into(),
         depth: Some(8),
         duration_s: Some(3.0),
         bytes: Some(1 << 20),
@@ -68,7 +67,7 @@ fn a_file_says_what_a_value_says() {
         ..StreamSpec::new(Rw::RandRw)
     };
     let writes = StreamSpec {
-        rate: Some(100.0),
+        operations_per_second: Some(100.0),
         arrivals: Some(Arrivals::Poisson),
         after: Some("a".to_owned()),
         start_s: 1.0,
@@ -96,10 +95,10 @@ fn patterns_sizes_trims_and_sets_are_read() {
     let lines = "set = \"all\"\nbssplit = \"4k/60:64k/40\"\nrandom_distribution = \"zipf:1.1\"";
     let stream = &with(lines).expect("it is right").streams[0];
     assert_eq!((stream.set, &stream.bsrange), (SetChoice::All, &None));
-    assert_eq!(stream.bssplit, BlockSplit::parse("4k/60:64k/40").ok());
+    assert_eq!(stream.bssplit, BlockSplit::parse("4k/60:64k/40").ok().map(Into::into));
     assert_eq!(stream.random_distribution, Some(Distribution::Zipf(1.1)));
     let stream = &with("bsrange = \"4k-64k\"").expect("it is right").streams[0];
-    assert_eq!(stream.bsrange, BlockRange::parse("4k-64k").ok());
+    assert_eq!(stream.bsrange, BlockRange::parse("4k-64k").ok().map(Into::into));
     assert_eq!(stream.several_sizes().as_deref(), Some("4k-64k"));
     let text =
         "name = \"t\"\n[[stream]]\nrw = \"randrw\"\noperations = 1\ntrim_percentage = 20.0\n";
@@ -122,8 +121,8 @@ fn what_is_left_out_has_its_default() {
     let reads = StreamSpec { operations: Some(1), ..StreamSpec::new(Rw::RandRead) };
     assert_eq!(job, Job::new("t", vec![reads.clone()]));
     assert_eq!(job.precondition(), Precondition::Random(1.0));
-    assert_eq!((reads.outstanding(), reads.block_bytes), (1, default_block_bytes()));
-    assert_eq!(with("rate = 5.0").expect("it is right").streams[0].outstanding(), 256);
+    assert_eq!((reads.outstanding(), reads.block_bytes), (1, 4_096.into()));
+    assert_eq!(with("rate_iops = 5").expect("it is right").streams[0].outstanding(), 256);
 }
 
 #[test]
@@ -137,9 +136,17 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
         ("iodeph = 3", "unknown field `iodeph`, expected one of"),
         ("depth = 0", "stream 1: depth = 0: allowed is 1 to 65536"),
         ("depth = -1", "invalid value: integer `-1`"),
-        ("rate = 0.0", "stream 1: rate = 0: allowed are operations per second"),
-        ("arrivals = \"poisson\"", "give a rate, or leave it out"),
-        ("arrivals = \"often\"", "expected `fixed` or `poisson`"),
+        ("rate_iops = 0", "stream 1: rate_iops = 0: allowed are operations per second"),
+        ("rate = 500.0", "rate = 500: rate is bytes per second, as in fio, and takes a unit"),
+        ("rate = \"500\"", "for operations per second give rate_iops = 500"),
+        ("rate_iops = 5\nrate = \"5k\"", "rate and rate_iops both say how fast it goes"),
+        ("rate_iops = \"often\"", "`often` is no rate: write operations per second"),
+        ("thinktime = 5.0\nrate_iops = 5", "thinktime_us is for a closed loop"),
+        ("thinktime_blocks = 2", "give thinktime_us as well"),
+        ("numjobs = 0", "numjobs = 0: allowed is 1 or more"),
+        ("offset_increment = 100", "offset_increment: allowed are multiples of 4096"),
+        ("arrivals = \"poisson\"", "give rate_iops, or leave it out"),
+        ("arrivals = \"often\"", "expected one of `fixed`, `linear`, `poisson`"),
         ("read_percent = 5.0", "read_percent is for rw = \"rw\" and \"randrw\", not randread"),
         ("set = 0", "stream 1: set = 0: sets are numbered from 1 on"),
         ("start_s = -1.0", "start_s = -1: allowed are seconds from 0"),
@@ -222,7 +229,7 @@ fn wrong_patterns_sizes_and_traces_are_told() {
         ),
         ("name = \"t\"\n[[stream]]\noperations = 1\n", "it has no rw, which says what it does"),
         (
-            "name = \"t\"\n[[stream]]\nreplay = \"x\"\nrate = 5.0\nreplay_time_scale = 0.0\n",
+            "name = \"t\"\n[[stream]]\nreplay = \"x\"\nrate_iops = 5.0\nreplay_time_scale = 0.0\n",
             "stream 1: replay_time_scale = 0: allowed is 0.001 to 1000000 percent",
         ),
     ];

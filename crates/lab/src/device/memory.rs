@@ -1,6 +1,6 @@
 //! What a job takes of this machine's memory, reckoned before it.
 
-use super::{DeviceSpec, Rw, StreamSpec, job};
+use super::{DeviceSpec, Rw, StreamSpec, stream};
 
 const BASE_BYTES: u64 = 64 << 20;
 /// Bytes of a block that was written and is still on the drive's flash, be it as garbage.
@@ -34,18 +34,21 @@ fn blocks_written(stream: &StreamSpec, link_bytes_per_second: f64) -> u64 {
     let operations = stream.operation_limit().min(by_trace);
     let largest = match &stream.trace {
         None => stream.sizes().most(),
-        Some(trace) => trace.survey.largest / job::default_block_bytes() + 2,
+        Some(trace) => trace.survey.largest / stream::default_block_bytes() + 2,
     };
     let seconds = stream.duration_s.unwrap_or(f64::INFINITY);
-    let by_rate = seconds * stream.rate.unwrap_or(f64::INFINITY) * largest as f64;
-    let by_link = seconds * link_bytes_per_second / job::default_block_bytes() as f64;
+    let jobs = f64::from(stream.jobs());
+    let by_rate = jobs * seconds * stream.total_rate().unwrap_or(f64::INFINITY) * largest as f64;
+    let by_link = seconds * link_bytes_per_second / stream::default_block_bytes() as f64;
     // Of a mix only the share that writes counts; a trace's writes are known.
     let share = match stream.rw {
         Rw::RandRw | Rw::Rw => 1.0 - stream.read_share(),
         _ => 1.0,
     };
-    let by_end = (operations as f64 * share) * largest as f64;
-    by_end.min(by_rate * share).min(by_link) as u64
+    // Of rates by direction as well, at most.
+    let of_rate = if stream.operations_per_second.is_some() { share } else { 1.0 };
+    let by_end = (jobs * operations as f64 * share) * largest as f64;
+    by_end.min(by_rate * of_rate).min(by_link) as u64
 }
 
 #[cfg(test)]
@@ -86,7 +89,7 @@ mod tests {
             |stream: &StreamSpec, device| mib(device, Job::new("writes", vec![stream.clone()]));
         assert_eq!(of(&endless, "vigil-1.92tb"), (8 << 10) + 64);
         assert!(of(&endless, "vigil-15gb") < 400);
-        let slow = StreamSpec { rate: Some(0.01), ..endless };
+        let slow = StreamSpec { operations_per_second: Some(0.01), ..endless };
         assert!(of(&slow, "vigil-1.92tb") < 70);
     }
 }

@@ -12,10 +12,13 @@ use workload::trace::TraceError;
 use super::addresses::Addresses;
 use super::block_sizes::Sizes;
 use super::check::place;
-use super::job::{Arrivals, Before, Job, StreamSpec, WindowName};
+use super::job::{Before, Job, WindowName};
+use super::per_direction::PerDirection;
 use super::replay::{ReplayPlan, Trace};
+use super::report::Direction;
 use super::sets::SetChoice;
 use super::skew::Distribution;
+use super::stream::{Arrivals, Rates, StreamSpec};
 use crate::units::bytes_text;
 
 /// Why a job cannot be run on a drive.
@@ -118,13 +121,15 @@ pub(super) struct StreamPlan {
     pub name: String,
     /// The set or sets that it goes to, and where each is in the list of sets.
     pub sets: Vec<(SetId, usize)>,
-    /// The first block of its part of each set.
-    pub first: u64,
-    /// Blocks of that part.
-    pub length: u64,
-    pub sizes: Sizes,
+    /// The blocks of each set that each of its jobs goes to.
+    pub parts: Vec<Range<u64>>,
+    pub sizes: PerDirection<Sizes>,
+    /// What its operations do, but for writes behind trims.
+    pub directions: Vec<Direction>,
     /// Where operations go, if they go at random.
     pub distribution: Option<Distribution>,
+    /// Random operations go to each place once before they go to one again.
+    pub has_map: bool,
     pub read_share: f64,
     /// Of those that do not read.
     pub trim_share: f64,
@@ -132,16 +137,23 @@ pub(super) struct StreamPlan {
     pub writes_what_it_trims: bool,
     /// The trace that says all of this instead.
     pub replay: Option<ReplayPlan>,
+    /// Operations outstanding of each of its jobs.
     pub clients: u32,
-    /// Operations per second of an open loop.
-    pub rate: Option<(f64, Arrivals)>,
-    /// The stream that has to end before.
-    pub after: Option<usize>,
+    /// Of an open loop.
+    pub rates: Option<(Rates, Arrivals)>,
+    /// How long each of its jobs rests after how many operations.
+    pub thinks: Option<(Nanos, u64)>,
+    /// The streams that have to end before.
+    pub waits_for: Vec<usize>,
+    /// The delay counts from the end of these, not from the beginning of the job.
+    pub counts_from_there: bool,
     pub delay: Nanos,
     pub duration: Option<Nanos>,
     pub operations: u64,
     /// The same in blocks.
     pub blocks: u64,
+    /// How many times as many blocks as its part has, where this ends it.
+    pub loops: Option<u64>,
     pub flush_every: Option<u64>,
 }
 
@@ -180,38 +192,54 @@ fn stream(job: &Job, index: usize, sets: &[SetShape]) -> Result<StreamPlan, Plan
         SetChoice::All => (0..sets.len()).collect(),
     };
     let capacity = indices.iter().map(|at| sets[*at].blocks).min().unwrap_or(0);
-    let part = part(spec, capacity);
+    let parts = parts(spec, capacity);
     let sizes = spec.sizes();
     let operation = sizes.most();
-    if part.end > capacity || part.end.saturating_sub(part.start) < operation {
-        return Err(PlanError::DoesNotFit { who, blocks: part, operation, capacity });
+    let is_short = |part: &Range<u64>| part.end.saturating_sub(part.start) < operation;
+    if let Some(part) = parts.iter().find(|part| part.end > capacity || is_short(part)) {
+        return Err(PlanError::DoesNotFit { who, blocks: part.clone(), operation, capacity });
     }
-    let room = (part.end - part.start, indices.len() as u64);
+    let room = (parts[0].end - parts[0].start, indices.len() as u64);
     let replay = spec.trace.as_ref().map(|trace| replay(&who, spec, trace, room)).transpose()?;
     let of_trace = spec.trace.as_ref().map(|trace| trace.survey.operations());
-    let after = spec.after.as_ref();
     let is_random = spec.rw.is_random();
     let whole_blocks = |bytes: u64| bytes / u64::from(BLOCK_BYTES);
+    let loops = spec.loops.unwrap_or(1);
+    let pause = spec.thinktime_us.filter(|us| *us > 0.0).map(Nanos::from_micros_f64);
+    let arrivals = spec.arrivals.unwrap_or_default();
     Ok(StreamPlan {
         name: name(&job.streams, index),
         sets: indices.into_iter().map(|at| (sets[at].id, at)).collect(),
-        first: part.start,
-        length: part.end - part.start,
+        parts,
         sizes,
+        directions: spec.directions(),
         distribution: is_random.then(|| spec.random_distribution.clone().unwrap_or_default()),
+        has_map: spec.has_map(),
         read_share: spec.read_share(),
         trim_share: spec.trim_share(),
         writes_what_it_trims: spec.rw.writes_what_it_trims(),
         replay,
         clients: spec.outstanding(),
-        rate: spec.rate.map(|rate| (rate, spec.arrivals.unwrap_or_default())),
-        after: after.and_then(|name| job.streams.iter().position(|other| other.name == *name)),
+        rates: spec.rates().map(|rates| (rates, arrivals)),
+        thinks: pause.map(|pause| (pause, spec.thinktime_blocks.unwrap_or(1))),
+        waits_for: waits_for(&job.streams, index),
+        counts_from_there: spec.after.is_some(),
         delay: seconds(spec.start_s),
         duration: spec.duration_s.map(seconds),
         operations: spec.operation_limit().min(of_trace.unwrap_or(u64::MAX)),
-        blocks: spec.bytes.map_or(u64::MAX, whole_blocks),
+        blocks: spec.bytes.map_or(u64::MAX, |bytes| whole_blocks(bytes.saturating_mul(loops))),
+        loops: spec.loops.filter(|_| spec.bytes.is_none()),
         flush_every: spec.flush_every,
     })
+}
+
+/// The streams that have to end before: those in front of the last stonewall, and the one that this
+/// is to come after.
+fn waits_for(streams: &[StreamSpec], index: usize) -> Vec<usize> {
+    let wall = (0..=index).rev().find(|at| streams[*at].stonewall).unwrap_or(0);
+    let named = streams[index].after.as_ref();
+    let named = named.and_then(|name| streams.iter().position(|other| other.name == *name));
+    (0..wall).chain(named.filter(|at| *at >= wall)).collect()
 }
 
 /// Longest replay, in seconds: thirty years, of the 584 that the clock has.
@@ -242,12 +270,22 @@ fn replay(
     Ok(ReplayPlan { trace: trace.clone(), addresses, pace: span.map(|_| pace) })
 }
 
-/// The blocks that a stream goes to, in a set of so many.
-fn part(spec: &StreamSpec, capacity: u64) -> Range<u64> {
+/// The blocks that each of a stream's jobs goes to, in a set of so many.
+fn parts(spec: &StreamSpec, capacity: u64) -> Vec<Range<u64>> {
     let in_blocks = |extent: super::Extent| extent.blocks(capacity, u64::from(BLOCK_BYTES));
-    let start = spec.offset.map_or(0, in_blocks);
-    let end = spec.size.map_or(capacity, |size| start.saturating_add(in_blocks(size)));
-    start..end
+    let first = spec.offset.map_or(0, in_blocks);
+    let further = spec.offset_increment.unwrap_or(0) / u64::from(BLOCK_BYTES);
+    let part = |job: u32| {
+        let start = first.saturating_add(further.saturating_mul(u64::from(job)));
+        let end = spec.size.map_or(capacity, |size| start.saturating_add(in_blocks(size)));
+        start..if spec.ends_with_set { end.min(capacity) } else { end }
+    };
+    (0..spec.jobs()).map(part).collect()
+}
+
+/// Where the last of them ends.
+fn end(spec: &StreamSpec, capacity: u64) -> u64 {
+    parts(spec, capacity).into_iter().map(|part| part.end).max().unwrap_or(0)
 }
 
 /// A name that no other stream has.
@@ -286,7 +324,7 @@ pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
     let writes = |set: u16| job.streams.iter().any(|s| s.set.has(set) && s.writes());
     let reads_nothing = |spec: &StreamSpec| {
         let mut sets = (1..=profile.sets as u16).filter(|set| spec.set.has(*set));
-        spec.read_share() > 0.0 && part(spec, capacity).end > filled && sets.any(|set| !writes(set))
+        spec.read_share() > 0.0 && end(spec, capacity) > filled && sets.any(|set| !writes(set))
     };
     let streams = job.streams.iter().enumerate().filter(|(_, spec)| reads_nothing(spec));
     let warn = |(i, spec): (usize, &StreamSpec)| {
@@ -296,16 +334,38 @@ pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
             place(i, spec)
         )
     };
-    let replays = job.streams.iter().enumerate();
-    let replays = replays.flat_map(|(i, spec)| of_replay(&place(i, spec), spec, profile));
-    streams.map(warn).chain(replays).collect()
+    let others = job.streams.iter().enumerate().flat_map(|(i, spec)| {
+        let who = place(i, spec);
+        of_places(&who, spec, capacity).into_iter().chain(of_replay(&who, spec, profile))
+    });
+    streams.map(warn).chain(others).collect()
+}
+
+/// Where operations go otherwise than its words may have one think.
+fn of_places(who: &str, spec: &StreamSpec, capacity: u64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if spec.wants_map() && !spec.has_map() {
+        warnings.push(format!(
+            "{who} has operations of several sizes, and may go to a place again before all others \
+             had their turn, as with norandommap; fio would cut operations short at places that \
+             it has been to"
+        ));
+    }
+    let whole = StreamSpec { ends_with_set: false, ..spec.clone() };
+    if end(&whole, capacity) > end(spec, capacity) {
+        warnings.push(format!(
+            "{who} would reach beyond the end of its set, and ends with it, as on a device of {}",
+            bytes_text(capacity * u64::from(BLOCK_BYTES))
+        ));
+    }
+    warnings
 }
 
 /// What becomes of a trace that is not as the drive is.
 fn of_replay(who: &str, spec: &StreamSpec, profile: &SsdProfile) -> Vec<String> {
     let Some(Trace { survey, .. }) = &spec.trace else { return Vec::new() };
     let capacity = profile.blocks_per_set();
-    let part = part(spec, capacity);
+    let part = parts(spec, capacity).swap_remove(0);
     let sets = if spec.set == SetChoice::All { u64::from(profile.sets) } else { 1 };
     let room = part.end.min(capacity).saturating_sub(part.start) * sets * u64::from(BLOCK_BYTES);
     let end = survey.end / spec.replay_scale.unwrap_or(1);

@@ -32,6 +32,7 @@ impl Recorder {
             set: if let [(set, _)] = stream.sets[..] { Some(set) } else { None },
             started: Nanos::ZERO,
             ended: Nanos::ZERO,
+            late: Nanos::ZERO,
             fitted: None,
             directions: [const { None }; Direction::ALL.len()],
         });

@@ -73,6 +73,8 @@ pub struct StreamReport {
     pub started: Nanos,
     /// When its last operation ended.
     pub ended: Nanos,
+    /// How late its last operation began, in an open loop.
+    pub late: Nanos,
     /// What was done to the operations of the trace that it replays to fit them on the drive.
     pub fitted: Option<Fitted>,
     /// What it did, by direction; nothing where it did nothing.

@@ -12,13 +12,17 @@ use workload::trace::block::BlockFormat;
 use workload::{Latencies, LatencySummary};
 
 use super::DeviceSpec;
-use super::job::StreamSpec;
 use super::replay::Trace;
 use super::report::{Direction, DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
 use super::sets::SetChoice;
+use super::skew::Distribution;
+use super::stream::StreamSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
 use crate::resolution;
+
+/// An open loop fell behind if its last operation began later than this share of its time.
+const FELL_BEHIND: f64 = 0.01;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -71,6 +75,10 @@ pub struct StreamResult {
     /// How operations at random spread, in fio's words; absent where each place is alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_distribution: Option<String>,
+    /// Whether operations at random, where each place is alike, go to each place once before they
+    /// go to one again; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_map: Option<bool>,
     /// The trace that it replays; absent if it replays none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceResult>,
@@ -79,10 +87,17 @@ pub struct StreamResult {
     /// Share of its other operations that are trims, 0 to 1; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim_share: Option<f64>,
-    /// Operations per second of an open loop; null for a closed one.
+    /// Operations per second of an open loop, of all directions; null for a closed one.
     pub rate: Option<f64>,
     /// Operations outstanding: exactly so many in a closed loop, at most so many in an open one.
     pub depth: u32,
+    /// How many of it there were side by side, each with such a rate and depth; absent where one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numjobs: Option<u32>,
+    /// How late its last operation began, in seconds; absent where that was within a hundredth of
+    /// the time it took, and of closed loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_s: Option<f64>,
     /// When it began, in seconds of virtual time from the beginning of the job.
     pub start_s: f64,
     /// From there to the end of its last operation, in seconds.
@@ -284,6 +299,7 @@ fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
     let block_sizes = spec.several_sizes();
     let distribution = spec.random_distribution.as_ref();
     let trim_share = spec.trim_share();
+    let is_uniform = spec.rw.is_random() && distribution.is_none_or(Distribution::is_uniform);
     StreamResult {
         name: stream.name.clone(),
         set: stream.set.map_or(SetChoice::All, |set| SetChoice::One(set.get())),
@@ -292,14 +308,17 @@ fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
         block_bytes: if block_sizes.is_some() || spec.trace.is_some() {
             mean_bytes(stream)
         } else {
-            spec.block_bytes
+            *spec.block_bytes.of(spec.directions().first().copied().unwrap_or(Direction::Read))
         },
         block_sizes,
         random_distribution: distribution.map(ToString::to_string),
+        random_map: is_uniform.then(|| spec.has_map()),
         read_share: spec.read_share(),
         trim_share: (trim_share > 0.0).then_some(trim_share),
-        rate: spec.rate,
+        rate: spec.total_rate(),
         depth: spec.outstanding(),
+        numjobs: spec.numjobs.filter(|jobs| *jobs > 1),
+        late_s: Some(stream.late.as_secs_f64()).filter(|late| *late > seconds * FELL_BEHIND),
         start_s: stream.started.as_secs_f64(),
         virtual_seconds: seconds,
         directions: stream.parts().map(|(d, part)| (d.name(), of(part))).collect(),

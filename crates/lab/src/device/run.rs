@@ -14,15 +14,16 @@ use std::task::{Poll, ready};
 
 use block::nvme::{PlmConfig, SetId};
 use block::{Block, BlockDevice, DeviceError, Force};
-use runtime::{Handle, IoClass, Nanos, Notify};
+use runtime::{Handle, IoClass, Nanos};
 use workload::Stop;
 
 use super::job::WindowName;
 use super::ledger::{Ledger, Mismatch};
-use super::plan::{Plan, StreamPlan, WindowPlan};
+use super::plan::{Plan, WindowPlan};
 use super::recorder::Recorder;
 use super::report::{Checks, Direction, StreamReport, WindowReport};
-use super::source::{Operation, Source};
+use super::source::Operation;
+use super::streams::{OfJob, Place, Stream};
 use super::timeline::Timeline;
 use super::watch::Watch;
 
@@ -65,39 +66,6 @@ struct Run<D> {
     is_interrupted: Cell<bool>,
 }
 
-/// A stream and what its clients share.
-struct Stream<D> {
-    /// The device by a submission queue of its own, as a job of fio has it.
-    device: D,
-    plan: StreamPlan,
-    source: RefCell<Source>,
-    /// Writes since the last flush began.
-    writes: Cell<u64>,
-    is_over: Cell<bool>,
-    over: Notify,
-}
-
-/// Blocks of a set that an operation goes to.
-struct Place {
-    set: SetId,
-    /// Where the ledger of the set is in the list of them.
-    ledger: usize,
-    first: u64,
-    blocks: u64,
-}
-
-impl Place {
-    fn of(plan: &StreamPlan, operation: &Operation) -> Self {
-        let (set, ledger) = plan.sets[operation.set];
-        Self { set, ledger, first: operation.first, blocks: operation.blocks }
-    }
-
-    /// Blocks to read or write.
-    fn data_blocks(&self) -> u32 {
-        u32::try_from(self.blocks).expect("jobs read and write a few MiB at a time")
-    }
-}
-
 /// Does a job on a device that nobody watches.
 #[cfg(test)]
 pub(super) async fn run<D: BlockDevice + 'static>(
@@ -125,12 +93,12 @@ pub(super) async fn watched<D: BlockDevice + 'static>(
     let started = handle.now();
     let sets = device.sets();
     let recorder = Recorder::new(&plan, started);
-    let stream = |(index, plan): (usize, StreamPlan)| {
-        let number =
-            u16::try_from(index + 1).expect("a job has no more streams than a drive queues");
-        let device = queue(&device, number);
-        Stream::new(handle, index, plan, device)
+    let mut numbers = 1..=u16::MAX;
+    let mut queue = || {
+        let number = numbers.next().expect("a job has no more streams than a drive queues");
+        queue(&device, number)
     };
+    let stream = |(index, plan)| Stream::new(handle, index, plan, &mut queue);
     let streams = plan.streams.into_iter().enumerate().map(stream).collect();
     let run = Rc::new(Run {
         handle: handle.clone(),
@@ -174,28 +142,6 @@ async fn enable_windows<D: BlockDevice>(
     Ok(())
 }
 
-impl<D> Stream<D> {
-    fn new(handle: &Handle, index: usize, plan: StreamPlan, device: D) -> Self {
-        let rng = handle.rng(&format!("stream {index}"));
-        Self {
-            device,
-            source: RefCell::new(Source::new(&plan, rng)),
-            plan,
-            writes: Cell::new(0),
-            is_over: Cell::new(false),
-            over: Notify::default(),
-        }
-    }
-
-    /// Counts a write. Whether a flush is due.
-    fn flush_is_due(&self) -> bool {
-        let Some(every) = self.plan.flush_every else { return false };
-        let writes = self.writes.get() + 1;
-        self.writes.set(if writes == every { 0 } else { writes });
-        writes == every
-    }
-}
-
 impl<D: BlockDevice + 'static> Run<D> {
     /// Does all that is planned.
     async fn until_over(self: &Rc<Self>, windows: Vec<WindowPlan>, watch: &Watch) {
@@ -228,7 +174,8 @@ impl<D: BlockDevice + 'static> Run<D> {
         windows.sort_by_key(|window| window.asked);
         let (mut streams, timeline) = self.recorder.borrow_mut().finish();
         for (report, stream) in streams.iter_mut().zip(&self.streams) {
-            report.fitted = stream.source.borrow().fitted();
+            report.fitted = stream.jobs[0].source.borrow().fitted();
+            report.late = stream.jobs.iter().map(|job| job.late.get()).max().unwrap_or_default();
         }
         let is_interrupted = self.is_interrupted.get();
         // Tasks that were asleep when the end was asked for have slept on.
@@ -249,19 +196,23 @@ impl<D: BlockDevice + 'static> Run<D> {
     /// A stream from its start to its end.
     async fn stream(self: Rc<Self>, index: usize) {
         let stream = &self.streams[index];
-        let mut since = self.started;
-        if let Some(after) = stream.plan.after {
-            let before = &self.streams[after];
+        for before in &stream.plan.waits_for {
+            let before = &self.streams[*before];
             before.over.wait_until(|| before.is_over.get()).await;
-            since = self.handle.now();
         }
-        self.handle.sleep_until(since + stream.plan.delay).await;
+        let now = self.handle.now();
+        let since = if stream.plan.counts_from_there { now } else { self.started };
+        self.handle.sleep_until(now.max(since + stream.plan.delay)).await;
         let now = self.handle.now();
         self.recorder.borrow_mut().begin(index, now);
-        stream.source.borrow_mut().begin(now);
-        let clients: Vec<_> = (0..stream.plan.clients)
-            .map(|_| self.handle.spawn("client", Rc::clone(&self).client(index)))
-            .collect();
+        let mut clients = Vec::new();
+        for (number, job) in stream.jobs.iter().enumerate() {
+            job.source.borrow_mut().begin(now);
+            clients.extend((0..stream.plan.clients).map(|_| {
+                let client = Rc::clone(&self).client(index, number);
+                self.handle.spawn("client", client)
+            }));
+        }
         for client in clients {
             client.await;
         }
@@ -269,15 +220,19 @@ impl<D: BlockDevice + 'static> Run<D> {
         stream.over.notify_all();
     }
 
-    /// One of those that do a stream's operations.
-    async fn client(self: Rc<Self>, index: usize) {
+    /// One of those that do the operations of one of a stream's jobs.
+    async fn client(self: Rc<Self>, index: usize, job: usize) {
         let stream = &self.streams[index];
+        let job = &stream.jobs[job];
         let mut oldest = Vec::new();
         loop {
+            if let Some(thinking) = &job.thinking {
+                thinking.is_over().await;
+            }
             let now = self.handle.now();
-            let next = stream.source.borrow_mut().next(now);
+            let next = job.source.borrow_mut().next(now);
             let Some(operation) = next else {
-                let failure = stream.source.borrow_mut().failure();
+                let failure = job.source.borrow_mut().failure();
                 if let Some(failure) = failure {
                     self.fail(&format!("stream {}: {failure}", stream.plan.name));
                 }
@@ -289,37 +244,53 @@ impl<D: BlockDevice + 'static> Run<D> {
             if self.is_stopped() {
                 break;
             }
-            if !self.done(index, &operation, &mut oldest).await {
+            job.late.set(self.handle.now().saturating_since(operation.at));
+            let Some(thinking) = &job.thinking else {
+                if self.done(index, job, &operation, &mut oldest).await {
+                    continue;
+                }
+                break;
+            };
+            thinking.begun();
+            let goes_on = self.done(index, job, &operation, &mut oldest).await;
+            thinking.ended(&self.handle).await;
+            if !goes_on {
                 break;
             }
         }
     }
 
     /// Does an operation, with what follows from it. Whether the job goes on.
-    async fn done(&self, index: usize, operation: &Operation, oldest: &mut Vec<u32>) -> bool {
+    async fn done(
+        &self,
+        index: usize,
+        job: &OfJob<D>,
+        operation: &Operation,
+        oldest: &mut Vec<u32>,
+    ) -> bool {
         let stream = &self.streams[index];
         let place = Place::of(&stream.plan, operation);
         let Operation { at, direction, .. } = *operation;
         let done = match direction {
-            Direction::Read => self.read(stream, &place, oldest).await,
-            Direction::Write => self.write(stream, &place).await,
-            Direction::Trim => self.trim(stream, &place).await,
-            Direction::Flush => self.flush(stream).await,
+            Direction::Read => self.read(job, &place, oldest).await,
+            Direction::Write => self.write(job, &place).await,
+            Direction::Trim => self.trim(job, &place).await,
+            Direction::Flush => self.flush(stream, job).await,
         };
         if !self.ended(index, &place, direction, at, done) {
             return false;
         }
         if operation.is_written_after {
             let since = self.handle.now();
-            let done = self.write(stream, &place).await;
+            let done = self.write(job, &place).await;
             if !self.ended(index, &place, Direction::Write, since, done) {
                 return false;
             }
         }
         let has_written = direction == Direction::Write || operation.is_written_after;
-        if has_written && stream.flush_is_due() {
+        if has_written && job.flush_is_due(stream.plan.flush_every) {
             let since = self.handle.now();
-            let done = self.flush(stream).await;
+            let done = self.flush(stream, job).await;
             return self.ended(index, &place, Direction::Flush, since, done);
         }
         true
@@ -327,45 +298,45 @@ impl<D: BlockDevice + 'static> Run<D> {
 
     async fn read(
         &self,
-        stream: &Stream<D>,
+        job: &OfJob<D>,
         place: &Place,
         oldest: &mut Vec<u32>,
     ) -> Result<(), DeviceError> {
         let Place { set, first, .. } = *place;
         let blocks = place.data_blocks();
         if !self.verifies {
-            return stream.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
+            return job.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
         }
         let ledger = &self.ledgers[place.ledger];
         ledger.borrow().begin_read(first, blocks, oldest);
-        let read = stream.device.read(set, first, blocks, IoClass::ClientRead).await?;
+        let read = job.device.read(set, first, blocks, IoClass::ClientRead).await?;
         let checked = ledger.borrow().end_read(first, &read, oldest);
         self.checked(blocks, checked);
         Ok(())
     }
 
-    async fn write(&self, stream: &Stream<D>, place: &Place) -> Result<(), DeviceError> {
+    async fn write(&self, job: &OfJob<D>, place: &Place) -> Result<(), DeviceError> {
         let Place { set, first, .. } = *place;
         let blocks = place.data_blocks();
         if !self.verifies {
             let blocks = vec![self.unchecked.clone(); blocks as usize];
-            return stream.device.write(set, first, blocks, WRITES, Force::No).await;
+            return job.device.write(set, first, blocks, WRITES, Force::No).await;
         }
         let ledger = &self.ledgers[place.ledger];
         let stamped = ledger.borrow_mut().begin_write(first, blocks);
-        stream.device.write(set, first, stamped, WRITES, Force::No).await?;
+        job.device.write(set, first, stamped, WRITES, Force::No).await?;
         ledger.borrow_mut().end_write(first, blocks);
         Ok(())
     }
 
-    async fn trim(&self, stream: &Stream<D>, place: &Place) -> Result<(), DeviceError> {
+    async fn trim(&self, job: &OfJob<D>, place: &Place) -> Result<(), DeviceError> {
         let Place { set, first, blocks, .. } = *place;
         let range = first..first + blocks;
         let ledger = &self.ledgers[place.ledger];
         if self.verifies {
             ledger.borrow_mut().begin_discard(range.clone());
         }
-        stream.device.discard(set, first, blocks).await?;
+        job.device.discard(set, first, blocks).await?;
         if self.verifies {
             ledger.borrow_mut().end_discard(&range);
         }
@@ -373,13 +344,13 @@ impl<D: BlockDevice + 'static> Run<D> {
     }
 
     /// Flushes all sets of a stream, side by side.
-    async fn flush(&self, stream: &Stream<D>) -> Result<(), DeviceError> {
+    async fn flush(&self, stream: &Stream<D>, job: &OfJob<D>) -> Result<(), DeviceError> {
         if let [(set, _)] = stream.plan.sets[..] {
-            return stream.device.flush(set).await;
+            return job.device.flush(set).await;
         }
         let sets = stream.plan.sets.iter().map(|(set, _)| *set);
         let flushes: Vec<_> =
-            sets.map(|set| self.handle.spawn("flush", stream.device.flush(set))).collect();
+            sets.map(|set| self.handle.spawn("flush", job.device.flush(set))).collect();
         let mut all = Ok(());
         for flush in flushes {
             all = all.and(flush.await);
@@ -422,8 +393,9 @@ impl<D: BlockDevice + 'static> Run<D> {
 
     /// Says how far the job is. That it begins and that it has ended is told once each.
     fn tell_progress(&self, now: Nanos) {
-        let of_streams = self.streams.iter().map(|s| s.source.borrow().progress(now));
-        let least = of_streams.fold(0.999, f64::min);
+        let jobs = self.streams.iter().flat_map(|stream| &stream.jobs);
+        let of_jobs = jobs.map(|job| job.source.borrow().progress(now));
+        let least = of_jobs.fold(0.999, f64::min);
         (self.progress.borrow_mut())(least.max(1e-9));
     }
 
@@ -433,7 +405,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         let words = format!("{at:.6} s into the job, {words}");
         self.first_error.borrow_mut().get_or_insert(words);
         for stream in &self.streams {
-            stream.source.borrow_mut().stop();
+            stream.stop();
         }
     }
 
@@ -442,7 +414,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         let is_stopped = self.stop.is_asked();
         if is_stopped && !self.is_interrupted.replace(true) {
             for stream in &self.streams {
-                stream.source.borrow_mut().stop();
+                stream.stop();
             }
         }
         is_stopped

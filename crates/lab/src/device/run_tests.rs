@@ -12,7 +12,7 @@ use super::plan;
 use super::report::Direction;
 use super::run::{Ran, run, watched};
 use super::watch::Watch;
-use super::{Extent, Job, Rw, SetChoice, StreamSpec, WindowName, WindowStep};
+use super::{Extent, Job, PerDirection, Rw, SetChoice, StreamSpec, WindowName, WindowStep};
 
 fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
@@ -98,14 +98,14 @@ fn a_closed_loop_has_its_depth_under_way_and_latency_grows_with_it() {
 #[test]
 fn an_open_loop_counts_from_the_intended_start() {
     // Half as many as the device can do, then twice as many: each waits for all before it.
-    let slow = StreamSpec { rate: Some(50_000.0), ..stream(Rw::RandRead, 5) };
+    let slow = StreamSpec { operations_per_second: Some(50_000.0), ..stream(Rw::RandRead, 5) };
     assert_eq!(
         samples(&done(job(vec![slow]), 1), 0, Direction::Read),
         [(0, 10), (20, 10), (40, 10), (60, 10), (80, 10)]
     );
     for depth in [1, 3, 256] {
         let fast = StreamSpec {
-            rate: Some(200_000.0),
+            operations_per_second: Some(200_000.0),
             depth: Some(depth),
             duration_s: Some(20e-6),
             operations: None,
@@ -120,12 +120,119 @@ fn an_open_loop_counts_from_the_intended_start() {
 }
 
 #[test]
+fn each_direction_of_a_mix_has_its_rate() {
+    let rates = PerDirection { read: 50_000.0, write: 25_000.0, trim: 0.0 };
+    let mix = StreamSpec { rate_iops: Some(rates), ..stream(Rw::RandRw, 9) };
+    let ran = done(job(vec![mix]), 4);
+    let of = |direction| samples(&ran, 0, direction).iter().map(|s| s.0).collect::<Vec<_>>();
+    assert_eq!(of(Direction::Read), [0, 20, 40, 60, 80, 100]);
+    assert_eq!(of(Direction::Write), [0, 40, 80]);
+    let bytes = rates.map(|rate| rate * 8_192.0);
+    let mix = StreamSpec {
+        rate: Some(bytes),
+        block_bytes: PerDirection { read: 8_192, write: 16_384, trim: 4_096 },
+        ..stream(Rw::RandRw, 8)
+    };
+    let ran = done(job(vec![mix]), 4);
+    let of = |direction| samples(&ran, 0, direction).iter().map(|s| s.0).collect::<Vec<_>>();
+    assert_eq!(of(Direction::Read), [0, 20, 40, 60, 80, 100]);
+    assert_eq!(of(Direction::Write), [0, 80], "twice as long, half as often");
+}
+
+#[test]
+fn an_open_loop_that_falls_behind_says_how_far() {
+    let late = |rate| {
+        let stream = StreamSpec { operations_per_second: Some(rate), ..stream(Rw::Read, 101) };
+        done(job(vec![stream]), 1).streams[0].late
+    };
+    assert_eq!((late(50_000.0), late(200_000.0)), (Nanos::ZERO, Nanos::ZERO), "it queues");
+    let deep = StreamSpec {
+        operations_per_second: Some(200_000.0),
+        depth: Some(1),
+        ..stream(Rw::Read, 101)
+    };
+    assert_eq!(done(job(vec![deep]), 1).streams[0].late, us(500));
+}
+
+#[test]
+fn jobs_of_a_stream_have_their_own_depth_end_and_order_and_one_report() {
+    let three = StreamSpec {
+        numjobs: Some(3),
+        depth: Some(2),
+        size: Some(Extent::Bytes(10 * 4_096)),
+        offset_increment: Some(100 * 4_096),
+        ..stream(Rw::RandWrite, 10)
+    };
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, 6);
+    let ran = rt.block_on(async move {
+        let plan = plan::plan(&job(vec![three]), &fake.sets()).expect("it fits");
+        let ran = run(&handle, fake.clone(), own, plan, Stop::default(), Box::new(|_| ())).await;
+        for block in 0..BLOCKS {
+            let read = fake.read(set(1), block, 1, IoClass::ClientRead).await.expect("it is there");
+            let is_written = block < 300 && block % 100 < 10;
+            assert_eq!(!read[0].bytes().is_empty(), is_written, "block {block}");
+        }
+        ran
+    });
+    let writes = ran.streams[0].direction(Direction::Write).expect("there were some");
+    assert_eq!(writes.operations, 30, "each place once, of each job");
+    assert_eq!(ran.streams[0].elapsed(), us(50), "six at a time");
+}
+
+#[test]
+fn a_stonewall_waits_for_all_before_it_and_keeps_those_behind_it_waiting() {
+    let (first, second) = (stream(Rw::Read, 5), stream(Rw::Read, 10));
+    let wall = StreamSpec { stonewall: true, start_s: 50e-6, ..stream(Rw::Read, 1) };
+    let late = StreamSpec { start_s: 150e-6, ..stream(Rw::Read, 1) };
+    let ran = done(job(vec![first, second, wall, stream(Rw::Read, 1), late]), 8);
+    let starts: Vec<_> = ran.streams.iter().map(|stream| stream.started).collect();
+    assert_eq!(starts, [us(0), us(0), us(100), us(100), us(150)]);
+}
+
+#[test]
+fn a_stream_that_thinks_rests_when_all_under_way_have_ended() {
+    let thinks = |depth, every| {
+        let stream = StreamSpec {
+            depth: Some(depth),
+            thinktime_us: Some(100.0),
+            thinktime_blocks: Some(every),
+            ..stream(Rw::Read, 6)
+        };
+        samples(&done(job(vec![stream]), 8), 0, Direction::Read)
+            .iter()
+            .map(|sample| sample.0)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(thinks(1, 1), [0, 110, 220, 330, 440, 550]);
+    assert_eq!(thinks(1, 3), [0, 10, 20, 130, 140, 150]);
+    assert_eq!(thinks(2, 1), [0, 0, 110, 110, 220, 220]);
+}
+
+#[test]
+fn loops_go_over_the_part_so_often() {
+    let loops = StreamSpec {
+        loops: Some(3),
+        operations: None,
+        size: Some(Extent::Bytes(10 * 4_096)),
+        ..stream(Rw::RandWrite, 0)
+    };
+    let writes = |stream: &StreamSpec| {
+        let ran = done(job(vec![stream.clone()]), 1);
+        ran.streams[0].direction(Direction::Write).map(|part| part.operations)
+    };
+    assert_eq!(writes(&loops), Some(30));
+    assert_eq!(writes(&StreamSpec { bytes: Some(4 * 4_096), ..loops }), Some(12));
+}
+
+#[test]
 fn streams_begin_and_end_when_they_are_to() {
     let first = StreamSpec {
         name: "first".to_owned(),
         start_s: 100e-6,
         bytes: Some(5 * 8_192 + 1),
-        block_bytes: 8_192,
+        block_bytes: 8_192.into(),
         operations: None,
         ..stream(Rw::Write, 0)
     };
@@ -148,7 +255,7 @@ fn streams_begin_and_end_when_they_are_to() {
 fn operations_stay_in_their_part_of_their_set() {
     let part = StreamSpec {
         set: SetChoice::One(2),
-        block_bytes: 16_384,
+        block_bytes: 16_384.into(),
         offset: Some(Extent::Share(0.5)),
         size: Some(Extent::Bytes(10 * 16_384 + 4_096)),
         ..stream(Rw::RandWrite, 400)
@@ -188,7 +295,7 @@ fn flushes_follow_writes_and_are_counted_by_themselves() {
 
 #[test]
 fn trims_are_counted_and_what_trimwrite_trims_is_written_behind_it() {
-    let trims = StreamSpec { block_bytes: 8_192, ..stream(Rw::RandTrim, 5) };
+    let trims = StreamSpec { block_bytes: 8_192.into(), ..stream(Rw::RandTrim, 5) };
     let (ran, asked) = ran(job(vec![trims]), 1, |_| ());
     assert_eq!(asked, ["discard"; 5]);
     let part = ran.streams[0].direction(Direction::Trim).expect("there were some");
@@ -297,7 +404,7 @@ fn the_first_error_ends_the_job_and_is_told() {
 
 #[test]
 fn a_job_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
-    let rate = StreamSpec { rate: Some(1.0), ..stream(Rw::RandRead, 100) };
+    let rate = StreamSpec { operations_per_second: Some(1.0), ..stream(Rw::RandRead, 100) };
     let job = job(vec![stream(Rw::RandRead, 100_000), rate]);
     let rt = Runtime::new(1);
     let handle = rt.handle();

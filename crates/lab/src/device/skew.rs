@@ -54,17 +54,29 @@ impl Distribution {
             _ => Err(refused()),
         }
     }
+
+    /// Whether each place is alike.
+    pub(super) fn is_uniform(&self) -> bool {
+        matches!(self, Self::Random)
+    }
 }
 
 /// Zones whose percentages come to 100, of operations and of size.
 fn zones(text: &str) -> Option<Vec<(f64, f64)>> {
     let percent =
         |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.0..=100.0).contains(n));
+    // Zones without a size share what the others leave.
     let zone = |part: &str| {
         let (operations, size) = part.split_once('/')?;
-        Some((percent(operations)?, percent(size)?))
+        let is_open = size.trim().is_empty();
+        Some((percent(operations)?, if is_open { None } else { Some(percent(size)?) }))
     };
-    let zones: Vec<(f64, f64)> = text.split(':').map(zone).collect::<Option<_>>()?;
+    let zones: Vec<(f64, Option<f64>)> = text.split(':').map(zone).collect::<Option<_>>()?;
+    let given: f64 = zones.iter().filter_map(|zone| zone.1).sum();
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count();
+    let rest = (100.0 - given).max(0.0) / open.max(1) as f64;
+    let zones: Vec<(f64, f64)> =
+        zones.into_iter().map(|(share, size)| (share, size.unwrap_or(rest))).collect();
     let is_whole = |sum: f64| (sum - 100.0).abs() <= ROUNDING;
     let operations = zones.iter().map(|zone| zone.0).sum();
     let sizes = zones.iter().map(|zone| zone.1).sum();

@@ -4,10 +4,12 @@ use runtime::{Nanos, Rng};
 use workload::trace::TraceError;
 
 use super::block_sizes::Sizes;
-use super::job::Arrivals;
+use super::per_direction::PerDirection;
 use super::plan::StreamPlan;
+use super::random_map::RandomMap;
 use super::replay::{Fitted, Replay};
 use super::report::Direction;
+use super::schedule::Schedule;
 use super::skew::Places;
 
 /// The next operation of a stream.
@@ -26,14 +28,16 @@ pub(super) struct Operation {
     pub is_written_after: bool,
 }
 
-/// Operations of one stream, in order.
+/// Operations of one of a stream's jobs, in order.
 pub(super) struct Source {
     rng: Rng,
     first: u64,
     length: u64,
     sets: u64,
-    sizes: Sizes,
+    sizes: PerDirection<Sizes>,
     places: Option<Places>,
+    /// Places that random operations have still to go to in this pass.
+    map: Option<RandomMap>,
     read_share: f64,
     trim_share: f64,
     writes_what_it_trims: bool,
@@ -75,25 +79,22 @@ impl InOrder {
     }
 }
 
-struct Schedule {
-    arrivals: Arrivals,
-    spacing: f64,
-    /// Nanoseconds from the start to the next arrival. As a float, so that spacings below a
-    /// nanosecond add up; exact to a nanosecond for a hundred days.
-    next: f64,
-}
-
 impl Source {
-    pub(super) fn new(plan: &StreamPlan, rng: Rng) -> Self {
+    /// Of the job of that number, from 0.
+    pub(super) fn new(plan: &StreamPlan, job: usize, rng: Rng) -> Self {
         let sets = plan.sets.len() as u64;
-        let spots = plan.length / plan.sizes.least() * sets;
+        let part = &plan.parts[job];
+        let length = part.end - part.start;
+        let spots = length / plan.sizes.least() * sets;
+        let loops = plan.loops.map_or(u64::MAX, |loops| loops.saturating_mul(length * sets));
         Self {
             rng,
-            first: plan.first,
-            length: plan.length,
+            first: part.start,
+            length,
             sets,
             sizes: plan.sizes.clone(),
             places: plan.distribution.as_ref().map(|how| Places::new(how, spots)),
+            map: plan.has_map.then(|| RandomMap::new(spots)),
             read_share: plan.read_share,
             trim_share: plan.trim_share,
             writes_what_it_trims: plan.writes_what_it_trims,
@@ -101,15 +102,13 @@ impl Source {
             next_in_order: std::array::from_fn(|_| InOrder::new(plan.sets.len())),
             left: plan.operations,
             planned: plan.operations,
-            blocks_left: plan.blocks,
+            blocks_left: plan.blocks.min(loops),
             since: None,
             duration: plan.duration,
             until: Nanos::MAX,
-            schedule: plan.rate.map(|(rate, arrivals)| Schedule {
-                arrivals,
-                spacing: 1e9 / rate,
-                next: 0.0,
-            }),
+            schedule: plan
+                .rates
+                .map(|(rates, arrivals)| Schedule::new(rates, arrivals, &plan.directions)),
         }
     }
 
@@ -125,13 +124,18 @@ impl Source {
         if self.replay.is_some() {
             return self.next_of_trace(now);
         }
-        let at = self.next_at(now);
+        let arrival = self.schedule.as_mut().map(|schedule| schedule.next(&mut self.rng));
+        let at = arrival.map_or(now, |arrival| self.started() + arrival.at);
         if self.left == 0 || at >= self.until {
             return None;
         }
         self.left -= 1;
-        let direction = self.next_direction();
-        let blocks = self.sizes.draw(&mut self.rng);
+        let given = arrival.and_then(|arrival| arrival.direction);
+        let direction = given.unwrap_or_else(|| self.next_direction());
+        let blocks = self.sizes.of(direction).draw(&mut self.rng);
+        if let (Some(arrival), Some(schedule)) = (arrival, &mut self.schedule) {
+            schedule.has(arrival, blocks, &mut self.rng);
+        }
         if blocks > self.blocks_left {
             self.stop();
             return None;
@@ -175,6 +179,10 @@ impl Source {
     /// Which set, and how far from the beginning of its part.
     fn next_place(&mut self, direction: Direction, blocks: u64) -> (usize, u64) {
         let unit = self.sizes.least();
+        if let Some(map) = &mut self.map {
+            let place = map.next(&mut self.rng);
+            return ((place % self.sets) as usize, place / self.sets * unit);
+        }
         match &self.places {
             None => self.next_in_order[direction as usize].next(blocks, self.length),
             Some(Places::Random) => {
@@ -191,15 +199,8 @@ impl Source {
         }
     }
 
-    fn next_at(&mut self, now: Nanos) -> Nanos {
-        let Some(schedule) = &mut self.schedule else { return now };
-        let since = self.since.expect("a stream begins before its operations");
-        let at = since + Nanos(schedule.next as u64);
-        schedule.next += match schedule.arrivals {
-            Arrivals::Fixed => schedule.spacing,
-            Arrivals::Poisson => -(1.0 - self.rng.unit_f64()).ln() * schedule.spacing,
-        };
-        at
+    fn started(&self) -> Nanos {
+        self.since.expect("a stream begins before its operations")
     }
 
     /// Nothing more begins.
@@ -223,16 +224,24 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::device::fake::{set, stream_plan};
     use crate::device::skew::Distribution;
+    use crate::device::stream::{Arrivals, Rates};
 
     const START: Nanos = Nanos(1_000);
+
+    /// The part of the only job.
+    fn part(first: u64, end: u64) -> Vec<Range<u64>> {
+        std::iter::once(first..end).collect()
+    }
 
     fn source(change: impl FnOnce(&mut StreamPlan)) -> Source {
         let mut plan = stream_plan();
         change(&mut plan);
-        let mut source = Source::new(&plan, Rng::new(1));
+        let mut source = Source::new(&plan, 0, Rng::new(1));
         source.begin(START);
         source
     }
@@ -244,12 +253,12 @@ mod tests {
     #[test]
     fn operations_in_order_wrap_around_their_part_and_reads_and_writes_go_on_by_themselves() {
         let mut reads = source(|plan| {
-            (plan.first, plan.length, plan.sizes, plan.operations) = (100, 30, Sizes::One(8), 5);
+            (plan.parts, plan.sizes, plan.operations) = (part(100, 130), Sizes::One(8).into(), 5);
         });
         let firsts: Vec<u64> = all(&mut reads).iter().map(|op| op.first).collect();
         assert_eq!(firsts, [100, 108, 116, 100, 108]);
         let mut both = source(|plan| {
-            (plan.length, plan.operations, plan.read_share) = (1_000, 100, 0.5);
+            (plan.parts, plan.operations, plan.read_share) = (part(0, 1_000), 100, 0.5);
         });
         let both = all(&mut both);
         for direction in [Direction::Read, Direction::Write] {
@@ -261,13 +270,36 @@ mod tests {
     #[test]
     fn random_operations_reach_all_of_their_part_and_nothing_else() {
         let mut source = source(|plan| {
-            (plan.first, plan.length, plan.sizes, plan.operations) = (7, 43, Sizes::One(4), 1_000);
+            (plan.parts, plan.sizes, plan.operations) = (part(7, 50), Sizes::One(4).into(), 1_000);
             plan.distribution = Some(Distribution::Random);
         });
         let mut firsts: Vec<u64> = all(&mut source).iter().map(|op| op.first).collect();
         firsts.sort_unstable();
         firsts.dedup();
         assert_eq!(firsts, (0..10).map(|place| 7 + 4 * place).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn with_a_map_reads_and_writes_go_to_each_place_once_a_pass() {
+        let mut source = source(|plan| {
+            plan.sets = (1..=2).zip(0..).map(|(number, at)| (set(number), at)).collect();
+            (plan.parts, plan.sizes, plan.operations) = (part(7, 50), Sizes::One(4).into(), 60);
+            (plan.distribution, plan.has_map) = (Some(Distribution::Random), true);
+            plan.read_share = 0.5;
+        });
+        let all = all(&mut source);
+        let places =
+            |ops: &[Operation]| ops.iter().map(|op| (op.set, op.first)).collect::<Vec<_>>();
+        let passes: Vec<_> = all.chunks(20).map(places).collect();
+        for pass in &passes {
+            let mut sorted = pass.clone();
+            sorted.sort_unstable();
+            let each = (0..2).flat_map(|set| (0..10).map(move |place| (set, 7 + 4 * place)));
+            assert_eq!(sorted, each.collect::<Vec<_>>());
+        }
+        assert!(passes[0] != passes[1] && passes[1] != passes[2], "a new order each");
+        assert!(all.iter().any(|op| op.direction == Direction::Read));
+        assert!(all.iter().any(|op| op.direction == Direction::Write));
     }
 
     #[test]
@@ -285,7 +317,7 @@ mod tests {
         for arrivals in [Arrivals::Fixed, Arrivals::Poisson] {
             let mut source = source(|plan| {
                 (plan.operations, plan.duration) = (u64::MAX, Some(Nanos::from_millis(100)));
-                plan.rate = Some((1e6, arrivals));
+                plan.rates = Some((Rates::Total(1e6), arrivals));
             });
             let all = all(&mut source);
             assert!((all.len() as f64 / 1e5 - 1.0).abs() < 0.02, "{}", all.len());
@@ -317,7 +349,7 @@ mod tests {
     fn all_sets_have_their_turns_in_order_and_their_share_at_random() {
         let over_three = |plan: &mut StreamPlan| {
             plan.sets = (1..=3).zip(0..).map(|(number, at)| (set(number), at)).collect();
-            (plan.length, plan.operations) = (2, 9);
+            (plan.parts, plan.operations) = (part(0, 2), 9);
         };
         let mut in_order = source(over_three);
         let places: Vec<_> = all(&mut in_order).iter().map(|op| (op.set, op.first)).collect();
@@ -326,7 +358,8 @@ mod tests {
         for how in [Distribution::Random, Distribution::Zipf(0.5)] {
             let mut random = source(|plan| {
                 over_three(plan);
-                (plan.length, plan.operations, plan.distribution) = (100, 30_000, Some(how));
+                (plan.parts, plan.operations) = (part(0, 100), 30_000);
+                plan.distribution = Some(how);
             });
             let mut counts = [0_u32; 3];
             for op in all(&mut random) {
@@ -342,7 +375,7 @@ mod tests {
         let hill = Distribution::Normal(100.0);
         for how in [None, Some(Distribution::Random), Some(hill)] {
             let mut source = source(|plan| {
-                (plan.first, plan.length, plan.sizes) = (5, 37, sizes.clone());
+                (plan.parts, plan.sizes) = (part(5, 42), sizes.clone().into());
                 (plan.blocks, plan.distribution) = (9_001, how);
             });
             let all = all(&mut source);

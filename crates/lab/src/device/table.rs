@@ -5,6 +5,7 @@ use std::fmt::Write;
 use workload::LatencySummary;
 
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
+use super::sets::SetChoice;
 use crate::resolution;
 use crate::table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
@@ -13,8 +14,9 @@ use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 pub fn render(result: &DeviceResult) -> String {
     let sections = [
         headline(result),
-        throughput(&result.streams),
+        throughput(result),
         latencies(&result.streams),
+        late(&result.streams),
         traces(&result.streams),
         windows(result),
         sets(result),
@@ -58,13 +60,17 @@ fn rows(streams: &[StreamResult]) -> Vec<(String, &StreamResult, &DirectionResul
     rows
 }
 
-fn throughput(streams: &[StreamResult]) -> String {
+fn throughput(result: &DeviceResult) -> String {
+    let of_set = |set: SetChoice| match result.sets.len() {
+        sets @ 2.. if set != SetChoice::All => format!("{set} of {sets}"),
+        _ => set.to_string(),
+    };
     let header = ["stream", "set", "what", "load", "operations", "per second", "MB/s"];
     let mut table = table(&header);
-    for (name, stream, part) in rows(streams) {
+    for (name, stream, part) in rows(&result.streams) {
         let cells = [
             name,
-            stream.set.to_string(),
+            of_set(stream.set),
             what(stream),
             load(stream),
             count_text(part.operations),
@@ -88,7 +94,9 @@ fn what(stream: &StreamResult) -> String {
     let is_mixed = stream.read_share > 0.0 && stream.read_share < 1.0;
     let mix =
         if is_mixed { format!(", {} % reads", percent(stream.read_share)) } else { String::new() };
-    let place = stream.random_distribution.as_ref().map_or(String::new(), |d| format!(", {d}"));
+    let uniform = if stream.random_map == Some(false) { ", norandommap" } else { "" };
+    let place = stream.random_distribution.as_ref();
+    let place = place.map_or(uniform.to_owned(), |distribution| format!(", {distribution}"));
     format!("{} {block}{mix}{place}", stream.rw)
 }
 
@@ -112,9 +120,10 @@ fn load(stream: &StreamResult) -> String {
         };
         return format!("{words}, {} deep", stream.depth);
     }
+    let jobs = stream.numjobs.map_or(String::new(), |jobs| format!("{jobs} x "));
     match stream.rate {
-        Some(rate) => format!("{}/s, {} deep", short(rate), stream.depth),
-        None => format!("{} deep", stream.depth),
+        Some(rate) => format!("{jobs}{}/s, {} deep", short(rate), stream.depth),
+        None => format!("{jobs}{} deep", stream.depth),
     }
 }
 
@@ -134,6 +143,16 @@ fn latencies(streams: &[StreamResult]) -> String {
         }
     }
     resolution::explained(&table.to_string())
+}
+
+/// Which open loops fell behind, and how far.
+fn late(streams: &[StreamResult]) -> String {
+    let late = streams.iter().filter_map(|stream| {
+        let seconds = span_text(stream.late_s?);
+        let name = &stream.name;
+        Some(format!("{name} fell behind: its last operation began {seconds} s late"))
+    });
+    late.collect::<Vec<_>>().join("\n")
 }
 
 /// What of traces is not replayed as it was recorded, in words.
@@ -185,7 +204,7 @@ fn windows(result: &DeviceResult) -> String {
 /// What a row of counters shows of a set.
 type Counter = fn(&SetResult) -> u64;
 
-const COUNTERS: [(&str, Counter); 17] = [
+const COUNTERS: [(&str, Counter); 18] = [
     ("blocks read", |set| set.blocks_read),
     ("  found in the write buffer", |set| set.buffer_hits),
     ("  read ahead", |set| set.cache_hits),
@@ -201,6 +220,7 @@ const COUNTERS: [(&str, Counter); 17] = [
     ("waits of the buffer for collection", |set| set.starvations),
     ("programs and erases suspended", |set| set.suspends),
     ("blocks lost", |set| set.blocks_lost),
+    ("trims ignored, with no room for them", |set| set.discards_ignored),
     ("deterministic windows", |set| set.windows_entered),
     ("  left by the drive", |set| set.windows_broken),
 ];
@@ -248,6 +268,11 @@ fn verdict(result: &DeviceResult) -> String {
         None if checks.checked == 0 => "nothing was verified: the job reads nothing".to_owned(),
         None => format!("verified: all {} blocks read are right", count_text(checks.checked)),
     };
+    let writes = result.sets.iter().any(|set| set.write_amplification.is_some());
+    let at_random = result.streams.iter().any(|stream| stream.rw.starts_with("rand"));
+    if writes && at_random && result.sets.iter().all(|set| set.collections == 0) {
+        text.push_str("\nno superblock was collected: the drive had room for all that was written");
+    }
     if let Some(error) = &checks.first_error {
         write!(text, "\nFAILED: {error}").expect("a string takes any text");
     }

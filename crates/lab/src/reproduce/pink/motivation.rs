@@ -179,6 +179,7 @@ fn on_block_drive<'a>(plan: &Plan<'a>, size: &Size, drive: SsdProfile) -> Job<'a
         name: "reads".to_owned(),
         depth: Some(DEPTH as u32),
         operations: Some(size.operations),
+        norandommap: true,
         ..StreamSpec::new(Rw::RandRead)
     };
     let mut job = jobs_on_drives::Job::new("random reads", vec![reads]);

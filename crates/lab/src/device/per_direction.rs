@@ -1,0 +1,234 @@
+//! Values for each direction, as fio writes them: `8k,4k` is 8k for reads, and 4k for writes and
+//! trims; `8k,,4k` leaves writes what they have unless set.
+
+use std::fmt;
+
+use serde::de::{self, Deserializer, Visitor};
+
+use super::report::Direction;
+use crate::units::{parse_bytes, parse_count_in};
+
+/// A value for reads, one for writes and one for trims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerDirection<T> {
+    /// Of reads.
+    pub read: T,
+    /// Of writes.
+    pub write: T,
+    /// Of trims.
+    pub trim: T,
+}
+
+impl<T: Clone> From<T> for PerDirection<T> {
+    fn from(value: T) -> Self {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+impl<T> PerDirection<T> {
+    /// The value of a direction. Flushes go with writes.
+    pub fn of(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write | Direction::Flush => &self.write,
+            Direction::Trim => &self.trim,
+        }
+    }
+
+    /// All three.
+    pub(super) fn each(&self) -> [(Direction, &T); 3] {
+        [
+            (Direction::Read, &self.read),
+            (Direction::Write, &self.write),
+            (Direction::Trim, &self.trim),
+        ]
+    }
+
+    /// The same for each direction.
+    pub(super) fn map<U>(&self, change: impl Fn(&T) -> U) -> PerDirection<U> {
+        let Self { read, write, trim } = self;
+        PerDirection { read: change(read), write: change(write), trim: change(trim) }
+    }
+}
+
+impl<T: Clone> PerDirection<T> {
+    /// Reads fio's words: up to three values, apart by commas. What is left empty is `default`; a
+    /// last value that is not there is that of the one before it.
+    ///
+    /// # Errors
+    /// What is wrong with a value, in words.
+    pub(super) fn parse(
+        text: &str,
+        default: &T,
+        value: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Self, String> {
+        let one = |part: &str| match part.trim() {
+            "" => Ok(default.clone()),
+            part => value(part),
+        };
+        let parts: Vec<&str> = text.split(',').collect();
+        match parts[..] {
+            // Nothing is no value, which `value` says best.
+            [all] => value(all).map(Self::from),
+            [read, write] => {
+                let (read, write) = (one(read)?, one(write)?);
+                Ok(Self { read, trim: write.clone(), write })
+            }
+            [read, write, trim] => {
+                Ok(Self { read: one(read)?, write: one(write)?, trim: one(trim)? })
+            }
+            _ => Err(format!("`{text}`: allowed are up to three values: reads, writes, trims")),
+        }
+    }
+}
+
+impl<T: fmt::Display + PartialEq> fmt::Display for PerDirection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { read, write, trim } = self;
+        match (read == write, write == trim) {
+            (true, true) => write!(f, "{read}"),
+            (false, true) => write!(f, "{read},{write}"),
+            (_, false) => write!(f, "{read},{write},{trim}"),
+        }
+    }
+}
+
+/// Bytes of an operation: a number, a text such as `"128KiB"`, or several for the directions.
+pub(super) fn sizes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<PerDirection<u64>, D::Error> {
+    deserializer
+        .deserialize_any(Numbers {
+            expected: "bytes: a whole number such as 4096, a text such as \"128KiB\", or \"8k,4k\" \
+                   for reads and writes",
+            whole: |bytes| Ok(bytes as f64),
+            fraction: |_| None,
+            text: |text| parse_bytes(text).map(|bytes| bytes as f64),
+            default: super::stream::default_block_bytes() as f64,
+        })
+        .map(|sizes| sizes.map(|bytes| *bytes as u64))
+}
+
+/// Operations per second: a number or a text such as `"20k"`, or several for the directions.
+pub(super) fn operation_rates<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<PerDirection<f64>>, D::Error> {
+    let rates = deserializer.deserialize_any(Numbers {
+        expected: "operations per second: 500, \"20k\", or \"500,100\" for reads and writes",
+        whole: |rate| Ok(rate as f64),
+        fraction: Some,
+        text: operations_per_second,
+        default: 0.0,
+    });
+    rates.map(Some)
+}
+
+fn operations_per_second(text: &str) -> Result<f64, String> {
+    let rate = text.trim().parse::<f64>().ok();
+    let rate = rate.or_else(|| parse_count_in(text, 0..=1 << 60).ok().map(|rate| rate as f64));
+    rate.ok_or_else(|| format!("`{text}` is no rate: write operations per second, 500 or 20k"))
+}
+
+/// Bytes per second, with a unit: a number without one was operations per second before fio's
+/// meaning came, and is refused.
+pub(super) fn byte_rates<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<PerDirection<f64>>, D::Error> {
+    let rates = deserializer.deserialize_any(Numbers {
+        expected: "bytes per second with a unit: \"10m\", \"4096b\", or \"10m,1m\" for reads and \
+                   writes",
+        whole: |rate| Err(without_unit(&rate.to_string())),
+        fraction: |_| None,
+        text: |text| match text.trim().parse::<f64>() {
+            Ok(0.0) => Ok(0.0),
+            Ok(_) => Err(without_unit(text)),
+            Err(_) => parse_bytes(text).map(|rate| rate as f64),
+        },
+        default: 0.0,
+    });
+    rates.map(Some)
+}
+
+fn without_unit(rate: &str) -> String {
+    format!(
+        "rate = {rate}: rate is bytes per second, as in fio, and takes a unit ({rate}k, {rate}b); \
+         for operations per second give rate_iops = {rate}"
+    )
+}
+
+/// Reads numbers for the directions from whatever stands in the file.
+struct Numbers {
+    expected: &'static str,
+    whole: fn(u64) -> Result<f64, String>,
+    fraction: fn(f64) -> Option<f64>,
+    text: fn(&str) -> Result<f64, String>,
+    default: f64,
+}
+
+impl Visitor<'_> for Numbers {
+    type Value = PerDirection<f64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        (self.whole)(number).map(Into::into).map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Signed(number), &self)),
+        }
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+        let value = (self.fraction)(number);
+        value.map(Into::into).ok_or_else(|| {
+            if number.fract() == 0.0
+                && number >= 0.0
+                && let Err(words) = (self.whole)(number as u64)
+            {
+                return E::custom(words);
+            }
+            E::invalid_type(de::Unexpected::Float(number), &self)
+        })
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        PerDirection::parse(text, &self.default, self.text).map_err(E::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Result<[u64; 3], String> {
+        let PerDirection { read, write, trim } = PerDirection::parse(text, &4_096, parse_bytes)?;
+        Ok([read, write, trim])
+    }
+
+    #[test]
+    fn values_are_those_of_fio() {
+        for (text, values) in [
+            ("8k", [8_192; 3]),
+            ("8k,16k", [8_192, 16_384, 16_384]),
+            ("8k,16k,32k", [8_192, 16_384, 32_768]),
+            (",8k", [4_096, 8_192, 8_192]),
+            ("8k,", [8_192, 4_096, 4_096]),
+            (",8k,", [4_096, 8_192, 4_096]),
+        ] {
+            assert_eq!(sizes(text), Ok(values), "{text}");
+        }
+        for text in ["", "k", "8k,x", "1,2,3,4"] {
+            assert!(sizes(text).is_err(), "{text}");
+        }
+        let text = |text| PerDirection::parse(text, &0, parse_bytes).expect("right").to_string();
+        assert_eq!(
+            (text("1"), text("1,2"), text("1,2,3")),
+            ("1".into(), "1,2".into(), "1,2,3".into())
+        );
+    }
+}
