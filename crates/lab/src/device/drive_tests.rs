@@ -4,8 +4,8 @@ use block::BLOCK_BYTES;
 use ssd::SsdProfile;
 
 use super::{
-    BlockSplit, DeviceResult, DeviceSpec, Direction, Distribution, Extent, Job, JobReport, Rw,
-    SetChoice, StreamSpec, WindowName, WindowStep, picture, run, table,
+    Before, BlockSplit, DeviceResult, DeviceSpec, Direction, Distribution, Extent, Job, JobReport,
+    Rw, SetChoice, StreamSpec, WindowName, WindowStep, picture, run, table,
 };
 
 fn spec(profile: &str, job: Job) -> DeviceSpec {
@@ -134,6 +134,37 @@ fn trims_on_a_drive_are_right_and_make_room() {
     assert!(stream.block_bytes.abs_diff(22_528) < 1_500, "{}", stream.block_bytes);
     let table = table::render(&result);
     assert!(table.contains("randrw 4k/70:64k/30, 50 % reads, zipf:0.9"), "{table}");
+}
+
+#[test]
+fn what_one_may_have_missed_is_said_in_the_table() {
+    let trims = stream(Rw::RandTrim, 300);
+    let late = StreamSpec {
+        operations_per_second: Some(1e6),
+        depth: Some(1),
+        size: Some(Extent::Share(0.1)),
+        ..stream(Rw::RandWrite, 2_000)
+    };
+    let job = Job { precondition: Before::Empty, ..Job::new("t", vec![trims, late]) };
+    let mut spec = spec("vigil-15gb", job);
+    spec.profile.background.discarded_ranges = 20;
+    let result = DeviceResult::new(&spec, &report(&spec));
+    let table = table::render(&result);
+    for words in [
+        "| 1 of 4 |",
+        "trims ignored, with no room for them",
+        "randwrite fell behind: its last operation began ",
+        "no superblock was collected: the drive had room for all that was written",
+    ] {
+        assert!(table.contains(words), "no `{words}` in\n{table}");
+    }
+    spec.job.precondition = Before::Random;
+    spec.job.streams[1].operations_per_second = None;
+    spec.profile.background.discarded_ranges = 1_000;
+    let table = table::render(&DeviceResult::new(&spec, &report(&spec)));
+    for words in ["trims ignored", "fell behind"] {
+        assert!(!table.contains(words), "`{words}` in\n{table}");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct StreamSpec {
     /// What its offsets are brought down to a multiple of, in bytes: a power of two.
     #[serde(default, deserialize_with = "size::some_bytes")]
     pub replay_align: Option<u64>,
-    /// What is in the trace, once somebody has looked ([`Job::look_at_traces`]).
+    /// What is in the trace, once somebody has looked ([`super::Job::look_at_traces`]).
     #[serde(skip)]
     pub trace: Option<Trace>,
     /// Reads among the operations of `rw` and `randrw`, in percent; 50 unless set.

@@ -14,33 +14,37 @@ use super::words;
 const BLOCK_BYTES: u64 = 4_096;
 const SECOND_US: f64 = 1e6;
 
-/// Options that were passed over.
+/// Options that were passed over, or mean something else than one may think.
 #[derive(Default)]
 pub(super) struct Passed {
-    /// Line, option and value, why; each option once.
+    /// Line, option and value, what is said of it; each option once.
     options: Vec<(usize, String, String)>,
 }
 
 impl Passed {
     fn over(&mut self, given: &Given, why: &str) {
+        self.say(given, format!(" is passed over: {why}"));
+    }
+
+    fn say(&mut self, given: &Given, words: String) {
         let shown = match &given.value {
             Some(value) => format!("{}={value}", given.name),
             None => given.name.clone(),
         };
-        let is_same = |(_, other, reason): &(usize, String, String)| {
+        let is_same = |(_, other, said): &(usize, String, String)| {
             let name = other.split('=').next().unwrap_or_default();
-            name == given.name && reason == why
+            name == given.name && *said == words
         };
         if !self.options.iter().any(is_same) {
-            self.options.push((given.line, shown, why.to_owned()));
+            self.options.push((given.line, shown, words));
         }
     }
 
     /// What is said of them, in the order of the file.
     pub(super) fn notes(mut self, origin: &str) -> Vec<String> {
         self.options.sort();
-        let note = |(line, shown, why): (usize, String, String)| {
-            format!("{origin}:{line}: {shown} is passed over: {why}")
+        let note = |(line, shown, words): (usize, String, String)| {
+            format!("{origin}:{line}: {shown}{words}")
         };
         self.options.into_iter().map(note).collect()
     }
@@ -277,6 +281,10 @@ impl<'a> Reader<'a> {
         let loops = self.number(&["loops"])?;
         if is_endless && runtime.is_some() {
             return Ok(());
+        }
+        if let (Some(given), Some(2..)) = (self.find(&["loops"]), loops) {
+            let words = ": random operations have a new order each time; fio repeats the first";
+            passed.say(given, words.to_owned());
         }
         match bytes {
             Some(bytes) => {

@@ -122,6 +122,13 @@ fn what_nothing_depends_on_is_passed_over_once_and_told() {
 }
 
 #[test]
+fn loops_that_fio_goes_over_in_one_order_are_told() {
+    let (_, notes) = read("[a]\nrw=randwrite\nloops=3\n[b]\nloops=1\n");
+    let words = ": random operations have a new order each time; fio repeats the first";
+    assert_eq!(notes, [format!("dir/jobs.fio:3: loops=3{words}")]);
+}
+
+#[test]
 fn what_is_not_read_is_told_with_its_line_and_what_to_do() {
     for (options, words) in [
         ("rw=read\nverify=crc32c", "jobs.fio:3: verify=crc32c: verify is not read: every block"),
