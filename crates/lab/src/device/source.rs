@@ -48,6 +48,7 @@ pub(super) struct Source {
     left: u64,
     planned: u64,
     blocks_left: u64,
+    planned_blocks: u64,
     /// When it began, once it has.
     since: Option<Nanos>,
     duration: Option<Nanos>,
@@ -103,6 +104,7 @@ impl Source {
             left: plan.operations,
             planned: plan.operations,
             blocks_left: plan.blocks.min(loops),
+            planned_blocks: plan.blocks.min(loops),
             since: None,
             duration: plan.duration,
             until: Nanos::MAX,
@@ -217,8 +219,9 @@ impl Source {
         let by_time = self.since.zip(self.duration).map_or(0.0, |(since, duration)| {
             share(now.saturating_since(since).0, duration.0.max(1))
         });
-        // A stream without a number of operations has done none of so many.
-        share(self.planned - self.left, self.planned).max(by_time).min(1.0)
+        // A stream without a number of operations, or of blocks, has done none of so many.
+        let by_blocks = share(self.planned_blocks - self.blocks_left, self.planned_blocks);
+        share(self.planned - self.left, self.planned).max(by_blocks).max(by_time).min(1.0)
     }
 }
 
@@ -342,6 +345,15 @@ mod tests {
         assert!(source.next(START + Nanos::from_micros(9)).is_some());
         source.stop();
         assert_eq!(source.next(START), None);
+        assert!((source.progress(START) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn loops_end_a_stream_and_tell_how_far_it_is() {
+        let mut source = source(|plan| (plan.parts, plan.loops) = (part(0, 10), Some(2)));
+        (0..5).for_each(|_| assert!(source.next(START).is_some()));
+        assert!((source.progress(START) - 0.25).abs() < 1e-9);
+        assert_eq!(all(&mut source).len(), 15);
         assert!((source.progress(START) - 1.0).abs() < 1e-9);
     }
 
