@@ -9,9 +9,9 @@ use crate::values;
 /// What is said below the flags.
 fn help() -> String {
     format!(
-        "{}\n\nA job file of fio's (--job FILE) is read: what nothing depends on here is passed over, and told; what is not \
-         read is an error. So are fio's --name, --ioengine, --direct, --filename, --time_based and --group_reporting \
-         passed over.",
+        "{}\n\nA job file of fio's (--job FILE) is read: what nothing depends on here is passed \
+         over, and told; what is not read is an error. fio's --name, --ioengine, --direct, \
+         --filename, --time_based and --group_reporting are passed over, and told.",
         crate::sweep::HELP
     )
 }
@@ -22,8 +22,8 @@ pub(crate) struct DeviceArguments {
     /// Block drive: a built-in name or a TOML file
     #[arg(long, alias = "profile", default_value = "vigil-15gb", value_delimiter = ',')]
     pub(super) device: Vec<String>,
-    /// Job: a built-in name, a TOML file in fio's words, or a job file of fio's; `levelhead list` has the names
-    /// [default: mixed-70-30]
+    /// Job: a built-in name, a TOML file in fio's words, or a job file of fio's; `levelhead list`
+    /// has the names [default: mixed-70-30]
     #[arg(long, value_delimiter = ',')]
     pub(super) job: Vec<String>,
     /// In place of a job's file one stream, which does read, write, rw, trim or trimwrite, or the same at random: randread and so
@@ -61,8 +61,9 @@ pub(crate) struct DeviceArguments {
     /// [default: random]
     #[arg(long, alias = "random_distribution", value_delimiter = ',')]
     pub(super) random_distribution: Vec<String>,
-    /// Let operations at random go to a place again before all others had their turn; without it, and where each place is
-    /// alike and operations have one size, they go to each place once a pass, as fio's do
+    /// Let operations at random go to a place again before all others had their turn; without it,
+    /// and where each place is alike and operations have one size, they go to each place once a
+    /// pass, as fio's do
     #[arg(long, value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
     pub(super) norandommap: Vec<String>,
     /// Operations outstanding [default: 1; in open loops and with --replay up to 256]
@@ -83,17 +84,20 @@ pub(crate) struct DeviceArguments {
     /// So many times --io-size, or as many bytes as the part of the set has
     #[arg(long, value_delimiter = ',')]
     pub(super) loops: Vec<String>,
-    /// Bytes per second of each direction, in an open loop, in which waiting counts: 10m; for reads and writes apart
-    /// --set 'stream.rate="10m,1m"'
+    /// Bytes per second of each direction, in an open loop, in which waiting counts: 10m; for reads
+    /// and writes apart --set 'stream.rate="10m,1m"'
     #[arg(long, value_delimiter = ',')]
     pub(super) rate: Vec<String>,
-    /// Operations per second of each direction, in an open loop: 500 of randrw are 500 reads and 500 writes
+    /// Operations per second of each direction, in an open loop: 500 of randrw are 500 reads and
+    /// 500 writes
     #[arg(long, alias = "rate_iops", value_delimiter = ',')]
     pub(super) rate_iops: Vec<String>,
-    /// How the operations of an open loop are spaced: linear, or poisson as independent users [default: linear]
+    /// How the operations of an open loop are spaced: linear, or poisson as independent users
+    /// [default: linear]
     #[arg(long, aliases = ["rate_process", "arrivals"], value_delimiter = ',')]
     pub(super) rate_process: Vec<String>,
-    /// Rest after --thinktime-blocks operations, once all under way have ended: 100us; microseconds without a unit
+    /// Rest after --thinktime-blocks operations, once all under way have ended: 100us; microseconds
+    /// without a unit
     #[arg(long, value_delimiter = ',')]
     pub(super) thinktime: Vec<String>,
     /// Operations between two rests [default: 1]

@@ -1,4 +1,4 @@
-//! What people who know fio give `levelhead device`: its job files, its flags, its order of writes.
+//! Job files, flags and an order of writes that people know from fio, given to `levelhead device`.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Job files of fio: each section becomes a stream of a job's file in TOML.
 //!
-//! What fio would do to a drive, the stream does. An option that nothing depends on here is passed
+//! A stream does to the drive what fio's job would do. An option that nothing depends on here is passed
 //! over, and told; one that something would depend on and that is not read is an error, so that no
 //! job is another one than its author meant. fio's documentation says what each option means.
 

@@ -1,7 +1,8 @@
-//! Which places random operations have still to go to, as fio's random map has it: each once a pass.
+//! Which places random operations have still to go to, as fio's random map has it: each once a
+//! pass.
 //!
-//! The order of a pass is a permutation that is computed, so that a map takes no memory however many
-//! places there are. Each pass has an order of its own. fio draws a place and takes the next free
+//! The order of a pass is a permutation that is computed, so that a map takes no memory however
+//! many places there are. Each pass has an order of its own. fio draws a place and takes the next free
 //! one where that was taken already: towards the end of a pass its orders have short runs, and ours
 //! have none.
 
