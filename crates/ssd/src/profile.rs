@@ -121,19 +121,17 @@ pub struct WriteBuffer {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Free superblocks, in percent of all, below which garbage collection begins.
+    /// Free superblocks, in percent of all, that garbage collection keeps. While there is less room
+    /// it goes on, at the pace of clients; as fast as it can where windows are turned on.
     pub start_free_percent: f64,
-    /// Free superblocks at which it ends. The further from where it begins, the longer the waves in which it comes.
+    /// Free superblocks at which it ends where windows are turned on. The further from where it
+    /// begins, the longer the waves in which it comes.
     pub stop_free_percent: f64,
     /// Programs of garbage collection under way at a time, for each die.
     pub programs_per_die: u32,
     /// Dies of the drive that erase at a time, for one superblock of each set; absent for all at once. Fewer
     /// make the longest waits of writes shorter, and more reads meet an erase: it takes longer in all.
     pub erases_at_once: Option<u32>,
-    /// Whether collection goes on only as fast as clients write, instead of as fast as it can until there is
-    /// enough free.
-    #[serde(default)]
-    pub keeps_pace: bool,
     /// Whether writes are paced while space is low; absent if they wait for room in the buffer only.
     pub pacing: Option<WritePacing>,
     /// Reads of a block since its last erase after which its data move elsewhere.

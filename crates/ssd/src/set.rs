@@ -31,6 +31,7 @@ use firmware::Reserve;
 use flash::{Flash, Geometry, Lane, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
+pub(crate) use jobs::RESERVE;
 #[cfg(test)]
 pub(crate) use power::Saved;
 pub(crate) use power::SetImage;
@@ -236,7 +237,7 @@ impl Set {
             },
             streams: Streams::new(&geometry, &profile),
             flusher: Flusher::new(&profile, in_blocks(profile.buffer.bytes)),
-            jobs: Jobs::default(),
+            jobs: Jobs::new(geometry.dies() * layout.slots_per_unit),
             gates: Gates { jobs: Gate::new(true), flush: Gate::new(true) },
             plm: Plm {
                 windows: RefCell::new(Windows::new(profile.plm.clone(), optimal_write)),
@@ -393,10 +394,10 @@ impl Parts {
                     .filter(|p| !p.superblocks().is_empty())
             }
             Precondition::Random(part) => {
-                // Two are open, and garbage collection keeps some free.
+                // What garbage collection keeps.
                 let percent = self.profile.background.start_free_percent;
-                let kept = jobs::RESERVE + self.profile.mapping_superblocks(&layout);
-                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + kept;
+                let kept = RESERVE + self.profile.mapping_superblocks(&layout);
+                let free = self.profile.superblocks_kept(&layout, percent) + kept;
                 let least = (f64::from(share(part)) / f64::from(layout.data_slots())) as u32 + 1;
                 let count = all.saturating_sub(free).max(least).min(all - kept);
                 let mapped = share(part);

@@ -4,6 +4,7 @@ use block::BLOCK_BYTES;
 
 use super::SsdProfile;
 use crate::layout::Layout;
+use crate::set::RESERVE;
 use crate::{discards, page};
 
 /// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
@@ -86,6 +87,29 @@ impl SsdProfile {
         )
     }
 
+    /// Superblocks that collection keeps for `percent` of all, beside the reserve.
+    pub(crate) fn superblocks_kept(&self, layout: &Layout, percent: f64) -> u32 {
+        let all = layout.superblocks.count() - 2 * self.reserved_per_half(layout);
+        (f64::from(all) * percent / 100.0).ceil() as u32
+    }
+
+    /// Collection that is to keep more free than a full drive has to spare would never end.
+    fn problem_of_free_superblocks(&self, layout: &Layout, blocks: u64) -> Option<String> {
+        let all = layout.superblocks.count() - 2 * self.reserved_per_half(layout);
+        let full = blocks.div_ceil(u64::from(layout.data_slots())) as u32;
+        let reserve = RESERVE + self.mapping_superblocks(layout);
+        // One has to have out-of-date blocks.
+        let spare = all.saturating_sub(full + reserve + 1);
+        let most = f64::from(spare) / f64::from(all) * 100.0;
+        let percent = self.background.stop_free_percent;
+        let kept = self.superblocks_kept(layout, percent);
+        (kept > spare).then(|| {
+            format!(
+                "stop_free_percent {percent} keeps {kept} of {all} superblocks of a set free, and a full drive                  has {spare} to spare: give {most:.1} at most, or less user_bytes"
+            )
+        })
+    }
+
     pub(super) fn problems_of_space(&self) -> Vec<String> {
         let flash = self.flash_of_set();
         let layout = Layout::new(&flash.geometry);
@@ -130,6 +154,9 @@ impl SsdProfile {
                 self.user_bytes_of(1),
                 self.user_bytes_of(usable)
             ));
+        }
+        if (1..=usable).contains(&blocks) {
+            problems.extend(self.problem_of_free_superblocks(&layout, blocks + on_flash));
         }
         if u64::from(layout.superblocks.count()) * u64::from(layout.slots_per_superblock)
             >= u64::from(u32::MAX) - 1

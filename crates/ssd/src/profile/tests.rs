@@ -83,6 +83,19 @@ fn a_part_of_the_mapping_is_a_part() {
 }
 
 #[test]
+fn collection_keeps_no_more_free_than_a_full_drive_has_to_spare() {
+    // Some 11 % are beside what is full, the reserve and one with blocks that are out of date.
+    for (percent, is_refused) in [("8.0", false), ("20.0", true), ("90.0", true)] {
+        let words = with("vigil-15gb", "stop_free_percent", percent);
+        assert_eq!(
+            words.contains("superblocks of a set free, and a full drive"),
+            is_refused,
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn a_paced_drive_says_how_to_page_its_mapping() {
     let mut profile = SsdProfile::load("pm9a3-960gb").expect("built in");
     profile.mapping = Some(PagedMapping { cached_bytes: 4_096, ..PagedMapping::default() });

@@ -20,8 +20,12 @@ use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::table::{State, Table};
 
-/// Batches of reads under way ahead of the copies.
+/// Batches of reads under way ahead of the copies: a page program of each die makes one.
 const BATCHES_AHEAD: usize = 2;
+
+/// Parts that a batch is cut into where collection keeps pace with clients. What moves in one go is
+/// a burst to reads, and to the write amplification of a short job.
+const PARTS_OF_BATCH: usize = 8;
 
 /// What came of reading pages whose valid slots are to be moved.
 struct Batch {
@@ -59,7 +63,7 @@ impl Set {
         }
         let ends = |was: bool, is: bool| was && !is;
         if ends(self.jobs.is_collecting.replace(decision.is_collecting), decision.is_collecting) {
-            self.jobs.credit.set(0);
+            self.jobs.credit.set(if self.keeps_pace() { self.jobs.lead } else { 0 });
             self.space_changed.notify_all();
         }
         if ends(self.jobs.wants_room.replace(decision.wants_room), decision.wants_room) {
@@ -127,7 +131,9 @@ impl Set {
         if reason == Reason::Space {
             self.pace_writes(valid);
         }
+        self.jobs.emptied.set(Some(0));
         let (is_complete, copies) = self.move_valid(self.pages_by_die(superblock), gain).await;
+        self.jobs.emptied.set(None);
         let set = Rc::clone(self);
         self.handle.spawn("erase", async move {
             if !set.planted.has(Fault::EraseBeforeCopied) {
@@ -233,17 +239,23 @@ impl Set {
     ) -> (bool, Vec<JoinHandle<()>>) {
         let unit = self.layout.slots_per_unit as usize;
         let at_once = (self.flash.geometry().dies() * self.layout.pages_per_unit) as usize;
+        let parts = if gain > 0 && self.keeps_pace() { PARTS_OF_BATCH } else { 1 };
         let total = pages.len();
-        let mut chunks = pages.chunks(at_once);
+        // What the first `pages` gain.
+        let gained = |pages: usize| u64::from(gain) * pages as u64 / total as u64;
+        let (mut begun, mut ended) = (0, 0);
+        let mut chunks = pages.chunks((at_once / parts).max(1));
         let mut reading: VecDeque<(usize, JoinHandle<Batch>)> = VecDeque::new();
         let (mut moving, mut copies, mut is_complete): (Vec<Moving>, _, _) = (vec![], vec![], true);
         loop {
-            while reading.len() < BATCHES_AHEAD
+            if gain > 0 && reading.is_empty() && chunks.len() > 0 {
+                self.space_changed.wait_until(|| self.may_go_on(0)).await;
+            }
+            while reading.len() < BATCHES_AHEAD * parts
+                && (gain == 0 || self.may_go_on(gained(begun) - gained(ended)))
                 && let Some(pages) = chunks.next()
             {
-                if gain > 0 {
-                    self.keep_pace_with_clients().await;
-                }
+                begun += pages.len();
                 reading.push_back((pages.len(), self.start_reading(pages).await));
             }
             let Some((count, batch)) = reading.pop_front() else { break };
@@ -254,7 +266,11 @@ impl Set {
                 let rest = moving.split_off(unit);
                 copies.push(self.copy(std::mem::replace(&mut moving, rest)).await);
             }
-            self.give_credit(i64::from(gain) * count as i64 / total as i64);
+            self.give_credit((gained(ended + count) - gained(ended)) as i64);
+            ended += count;
+            if gain > 0 {
+                self.jobs.emptied.set(Some(ended as u32 * self.layout.slots_per_page));
+            }
         }
         if !moving.is_empty() {
             copies.push(self.copy(moving).await);
@@ -324,29 +340,54 @@ impl Set {
 
     /// Has collecting that waits for clients look again whether it is to go on.
     pub(super) fn pace_may_change(&self) {
-        if self.profile.background.keeps_pace {
+        if self.keeps_pace() {
             self.space_changed.notify_all();
         }
     }
 
-    /// The other way round, where the profile says so: collecting waits until clients have written what it has made
-    /// room for. Not so if somebody needs a whole superblock, or another job is due.
-    async fn keep_pace_with_clients(&self) {
-        if !self.profile.background.keeps_pace {
-            return;
+    /// Whether collection goes on only as fast as clients write. Where windows are turned on it gets as far as it
+    /// can while it may run.
+    fn keeps_pace(&self) -> bool {
+        !self.plm.windows.borrow().config().enabled
+    }
+
+    /// The other way round: collecting waits while there is as much room as it keeps, with the
+    /// slots of `under_way` that it is about to gain. Not so if somebody needs a whole superblock,
+    /// or another job is due.
+    fn may_go_on(&self, under_way: u64) -> bool {
+        let table = self.table.borrow();
+        // Clients may wait for mapping pages, and these for superblocks of theirs to be collected.
+        let is_over = table.mapping_that_stay() > self.mapping_superblocks;
+        let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
+        let is_wanted = self.jobs.wants_room.get() || is_other_due;
+        let is_paced = self.keeps_pace() && self.jobs.is_collecting.get() && !is_wanted;
+        let is_ahead = || self.slots_of_room(&table) + under_way >= self.slots_to_keep(&table);
+        if !is_paced || table.free() <= self.kept(&table) || !is_ahead() {
+            return true;
         }
-        // A program of each die: without that, clients and collecting would take turns.
-        let ahead = i64::from(self.flash.geometry().dies() * self.layout.slots_per_unit);
-        let may_go = || {
-            let table = self.table.borrow();
-            // Clients may wait for mapping pages, and these for superblocks of theirs to be collected.
-            let is_over = table.mapping_that_stay() > self.mapping_superblocks;
-            let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
-            let is_wanted = self.jobs.wants_room.get() || is_other_due;
-            let is_paced = self.jobs.is_collecting.get() && !is_wanted;
-            !is_paced || self.jobs.credit.get() <= ahead || table.free() <= self.kept(&table)
-        };
-        self.space_changed.wait_until(may_go).await;
+        if self.jobs.credit.get() < self.jobs.lead {
+            self.jobs.credit.set(self.jobs.lead);
+            self.space_changed.notify_all();
+        }
+        false
+    }
+
+    /// Slots that can be written before another superblock has to be made free, with what the one
+    /// that is being emptied has given so far.
+    fn slots_of_room(&self, table: &Table) -> u64 {
+        let emptied = self.jobs.emptied.get();
+        let leaving = table.in_state(State::Leaving) as u64 - u64::from(emptied.is_some());
+        let whole = (u64::from(table.free()) + leaving) * u64::from(self.layout.data_slots());
+        let of_open = [Stream::Host, Stream::Moved].map(|stream| self.slots_left(stream));
+        whole + of_open.iter().sum::<u64>() + u64::from(emptied.unwrap_or(0))
+    }
+
+    /// Slots of room that collection keeps: whole superblocks beside the reserve, since it begins when one less is
+    /// free.
+    fn slots_to_keep(&self, table: &Table) -> u64 {
+        let percent = self.profile.background.start_free_percent;
+        let kept = self.reserve(table) + self.profile.superblocks_kept(&self.layout, percent);
+        u64::from(kept) * u64::from(self.layout.data_slots())
     }
 
     pub(super) async fn enter_jobs_gate(&self) -> Inside {

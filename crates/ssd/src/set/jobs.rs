@@ -9,7 +9,7 @@ use runtime::{Nanos, Notify, Semaphore};
 use crate::table::{State, Table};
 
 /// Free superblocks that are left to garbage collection: it needs one to make others free.
-pub(super) const RESERVE: u32 = 2;
+pub(crate) const RESERVE: u32 = 2;
 
 /// Superblocks that may be on their way out at a time: one is read while the copies of the other
 /// land. Not more than what is kept free for them.
@@ -39,6 +39,11 @@ pub(super) struct Jobs {
     pub(super) is_collecting: Cell<bool>,
     /// Slots that clients may fill while space is low: as many as collecting is making free.
     pub(super) credit: Cell<i64>,
+    /// Slots that clients may fill before collection that keeps pace with them has to follow: a
+    /// program of each die. Without that, the two would take turns.
+    pub(super) lead: i64,
+    /// Slots of the superblock that is being emptied that have been seen to.
+    pub(super) emptied: Cell<Option<u32>>,
     /// Write pacing: as many superblocks are free as collection keeps free, or hardly more.
     pub(super) is_space_low: Cell<bool>,
     /// Write pacing: how long after the one before the next block is due, by what the last collection gained, or what the next one
@@ -52,12 +57,16 @@ pub(super) struct Jobs {
     pub(super) decided: Notify,
 }
 
-impl Default for Jobs {
-    fn default() -> Self {
+impl Jobs {
+    /// Nothing is under way, and clients may fill the slots of a `lead`.
+    pub(super) fn new(lead: u32) -> Self {
+        let lead = i64::from(lead);
         Self {
             reclaims: RefCell::default(),
             is_collecting: Cell::new(false),
-            credit: Cell::new(0),
+            credit: Cell::new(lead),
+            lead,
+            emptied: Cell::new(None),
             is_space_low: Cell::new(false),
             pace: Cell::new(Nanos::ZERO),
             leaving: Semaphore::new(LEAVING),
@@ -66,9 +75,7 @@ impl Default for Jobs {
             decided: Notify::default(),
         }
     }
-}
 
-impl Jobs {
     /// There may be something to do.
     pub(super) fn wake(&self) {
         self.changed.notify_all();

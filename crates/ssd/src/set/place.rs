@@ -106,6 +106,13 @@ impl Set {
         }
     }
 
+    /// Slots that are left in the superblock that `stream` writes to.
+    pub(super) fn slots_left(&self, stream: Stream) -> u64 {
+        let open = self.streams.open[stream as usize].borrow();
+        let units = open.as_ref().map_or(0, |open| self.layout.data_units - open.next_unit);
+        u64::from(units) * u64::from(self.layout.slots_per_unit)
+    }
+
     /// Whether a superblock is free that the stream does not leave to others.
     fn may_open(&self, stream: Stream) -> bool {
         let table = self.table.borrow();

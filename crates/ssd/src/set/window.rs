@@ -22,6 +22,8 @@ impl Set {
         self.arm_time_warning();
         self.announce_events();
         self.windows_changed();
+        // Whether collection keeps pace with clients may have changed.
+        self.space_changed.notify_all();
         Ok(())
     }
 

@@ -67,7 +67,6 @@ impl Shape {
         erases(rng, &mut shape.profile);
         overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
         let is_paged = paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
-        shape.profile.background.keeps_pace = Rng::derive(seed, "pace").chance(0.3);
         waits(&mut Rng::derive(seed, "waits"), &mut shape.profile, !is_paged);
         if shape.profile.mapping.is_some() && Rng::derive(seed, "full").chance(0.5) {
             shape.precondition = Precondition::Random(1.0);

@@ -33,7 +33,6 @@ async fn overwritten_for(
 
 fn with_pacing(percent: Option<f64>) -> Measured {
     let mut profile = amplification::profile();
-    profile.background.keeps_pace = true;
     profile.background.pacing = percent.map(|percent| WritePacing { percent, burst_blocks: 5 });
     assert_eq!(profile.problems(), [] as [&str; 0]);
     let rt = Runtime::new(1);
@@ -74,7 +73,6 @@ fn paced_writes_come_evenly_and_at_the_rate_that_the_arithmetic_gives() {
 #[test]
 fn a_burst_before_a_discard_of_everything_keeps_no_write_out() {
     let mut profile = amplification::profile();
-    profile.background.keeps_pace = true;
     profile.background.pacing = Some(WritePacing { percent: 89.0, burst_blocks: 1_000 });
     let rt = Runtime::new(1);
     let (handle, blocks) = (rt.handle(), profile.blocks_per_set());

@@ -1,8 +1,8 @@
 //! Uniform random overwriting of a full drive under greedy collection.
 //!
-//! Superblocks of slots. What clients write goes to one that is open, what is moved to another. When fewer than
-//! `mark` superblocks are free, the one with the fewest valid slots is emptied and erased, at once: here
-//! collection takes no time. What is left of a victim is filled up to a whole program.
+//! Superblocks of slots. What clients write goes to one that is open, what is moved to another. While there is room
+//! for less than `kept` superblocks, the one with the fewest valid slots is emptied, slot by slot, and erased.
+//! What is left of a victim is filled up to a whole program.
 
 use super::Dice;
 
@@ -16,8 +16,8 @@ pub(crate) struct Shape {
     pub unit: usize,
     /// Logical blocks, all of which were written.
     pub blocks: usize,
-    /// Free superblocks below which collection begins.
-    pub mark: f64,
+    /// Superblocks of room that collection keeps.
+    pub kept: usize,
 }
 
 const NOWHERE: usize = usize::MAX;
@@ -34,6 +34,15 @@ struct Model {
     open: [Option<usize>; 2],
     written: [u64; 2],
     wasted: u64,
+    victim: Option<Victim>,
+}
+
+/// A superblock that is being emptied.
+struct Victim {
+    number: usize,
+    /// What was written to it, in order.
+    contents: std::vec::IntoIter<usize>,
+    moved: usize,
 }
 
 const HOST: usize = 0;
@@ -68,6 +77,7 @@ impl Model {
             open: [None; 2],
             written: [0; 2],
             wasted: 0,
+            victim: None,
         };
         (0..shape.blocks).for_each(|block| model.write(block, HOST));
         model
@@ -96,31 +106,49 @@ impl Model {
     }
 
     fn collect(&mut self) {
-        while (self.free.len() as f64) < self.shape.mark {
-            let full = (0..self.shape.superblocks).filter(|superblock| self.is_full[*superblock]);
-            let Some(victim) = full.min_by_key(|superblock| self.valid[*superblock]) else {
+        while self.room() < self.shape.kept * self.shape.slots {
+            let Some(mut victim) = self.victim.take().or_else(|| self.next_victim()) else {
                 return;
             };
-            self.empty(victim);
+            match victim.contents.next() {
+                // A block that was written twice to the same superblock stands there twice, and moves once.
+                Some(block) if block != NOWHERE && self.home[block] == victim.number => {
+                    self.write(block, MOVED);
+                    victim.moved += 1;
+                }
+                Some(_) => {}
+                None => {
+                    self.erase(&victim);
+                    continue;
+                }
+            }
+            self.victim = Some(victim);
         }
     }
 
-    fn empty(&mut self, victim: usize) {
-        self.is_full[victim] = false;
-        let mut moved = 0;
-        // A block that was written twice to the same superblock stands there twice, and moves once.
-        for block in std::mem::take(&mut self.contents[victim]) {
-            if block != NOWHERE && self.home[block] == victim {
-                self.write(block, MOVED);
-                moved += 1;
-            }
-        }
-        while moved % self.shape.unit != 0 {
+    /// Slots that can be written, with those of the victim that are seen to.
+    fn room(&self) -> usize {
+        let left = |open: &Option<usize>| {
+            open.map_or(0, |number| self.shape.slots - self.contents[number].len())
+        };
+        let emptied = self.victim.as_ref().map_or(0, |v| self.shape.slots - v.contents.len());
+        self.free.len() * self.shape.slots + self.open.iter().map(left).sum::<usize>() + emptied
+    }
+
+    fn next_victim(&mut self) -> Option<Victim> {
+        let full = (0..self.shape.superblocks).filter(|superblock| self.is_full[*superblock]);
+        let number = full.min_by_key(|superblock| self.valid[*superblock])?;
+        self.is_full[number] = false;
+        let contents = std::mem::take(&mut self.contents[number]).into_iter();
+        Some(Victim { number, contents, moved: 0 })
+    }
+
+    fn erase(&mut self, victim: &Victim) {
+        for _ in victim.moved..victim.moved.next_multiple_of(self.shape.unit) {
             self.slot(MOVED, NOWHERE);
             self.wasted += 1;
-            moved += 1;
         }
-        assert_eq!(self.valid[victim], 0, "all of it is elsewhere");
-        self.free.insert(0, victim);
+        assert_eq!(self.valid[victim.number], 0, "all of it is elsewhere");
+        self.free.insert(0, victim.number);
     }
 }
