@@ -84,6 +84,7 @@ impl Set {
             mapping_superblocks: self.mapping_superblocks,
             owes_much: self.owes_much(),
             is_collecting: self.jobs.is_collecting.get(),
+            waits_for_clients: self.keeps_pace() && self.slots_lacking(table, 0) == 0,
             most_valid: self.layout.data_slots() - self.layout.slots_per_unit,
             start_free_percent: background.start_free_percent,
             stop_free_percent: background.stop_free_percent,
@@ -361,8 +362,8 @@ impl Set {
         let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
         let is_wanted = self.jobs.wants_room.get() || is_other_due;
         let is_paced = self.keeps_pace() && self.jobs.is_collecting.get() && !is_wanted;
-        let is_ahead = || self.slots_of_room(&table) + under_way >= self.slots_to_keep(&table);
-        if !is_paced || table.free() <= self.kept(&table) || !is_ahead() {
+        let lacks = || self.slots_lacking(&table, under_way) > 0;
+        if !is_paced || table.free() <= self.kept(&table) || lacks() {
             return true;
         }
         if self.jobs.credit.get() < self.jobs.lead {
@@ -372,22 +373,18 @@ impl Set {
         false
     }
 
-    /// Slots that can be written before another superblock has to be made free, with what the one
-    /// that is being emptied has given so far.
-    fn slots_of_room(&self, table: &Table) -> u64 {
+    /// Slots by which there is less room than collection keeps. Room is what can be written before
+    /// another superblock has to be made free: free superblocks, the rest of those that are open, and
+    /// what the one that is being emptied has given so far, with the slots of `under_way`.
+    fn slots_lacking(&self, table: &Table, under_way: u64) -> u64 {
         let emptied = self.jobs.emptied.get();
         let leaving = table.in_state(State::Leaving) as u64 - u64::from(emptied.is_some());
         let whole = (u64::from(table.free()) + leaving) * u64::from(self.layout.data_slots());
-        let of_open = [Stream::Host, Stream::Moved].map(|stream| self.slots_left(stream));
-        whole + of_open.iter().sum::<u64>() + u64::from(emptied.unwrap_or(0))
-    }
-
-    /// Slots of room that collection keeps: whole superblocks beside the reserve, since it begins when one less is
-    /// free.
-    fn slots_to_keep(&self, table: &Table) -> u64 {
+        let of_open = self.slots_left(Stream::Host) + self.slots_left(Stream::Moved);
+        let room = whole + of_open + u64::from(emptied.unwrap_or(0)) + under_way;
         let percent = self.profile.background.start_free_percent;
         let kept = self.reserve(table) + self.profile.superblocks_kept(&self.layout, percent);
-        u64::from(kept) * u64::from(self.layout.data_slots())
+        (u64::from(kept) * u64::from(self.layout.data_slots())).saturating_sub(room)
     }
 
     pub(super) async fn enter_jobs_gate(&self) -> Inside {

@@ -125,6 +125,8 @@ pub(super) struct Facts {
     pub owes_much: bool,
     /// Collecting has begun, and not come to its mark yet.
     pub is_collecting: bool,
+    /// Collecting at the pace of clients would wait for these: there is as much room as it keeps.
+    pub waits_for_clients: bool,
     /// Slots that may be valid in a superblock which is worth collecting: without them a unit can be
     /// written.
     pub most_valid: u32,
@@ -206,6 +208,11 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if let Some(block) = facts.in_danger.or(facts.read_often) {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
+    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > facts.kept);
+    let laggard = laggard.map(|superblock| Job::Collect(superblock, Reason::Wear));
+    if facts.waits_for_clients && laggard.is_some() {
+        return Decision { job: laggard, wants_room, ..as_it_is };
+    }
     let to_be_free = free_soon(table);
     let is_below = |percent: f64| to_be_free < mark(table, facts, percent);
     let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
@@ -215,9 +222,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
         let job = Some(job).filter(|_| !facts.owes_much);
         return Decision { job, wants_room, is_collecting: true };
     }
-    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > facts.kept);
-    let job = laggard.map(|superblock| Job::Collect(superblock, Reason::Wear));
-    Decision { job, wants_room, is_collecting: false }
+    Decision { job: laggard, wants_room, is_collecting: false }
 }
 
 #[cfg(test)]
@@ -263,6 +268,7 @@ mod tests {
             mapping_superblocks: 0,
             owes_much: false,
             is_collecting: false,
+            waits_for_clients: false,
             most_valid: 18,
             start_free_percent: 20.0,
             stop_free_percent: 40.0,
@@ -348,6 +354,13 @@ mod tests {
         let laggard = Some(Job::Collect(1, Reason::Wear));
         assert_eq!(decide(&worn, &facts()).job, laggard);
         assert_eq!(decide(&worn, &Facts { wear_spread: 4, ..facts() }).job, None);
+        // Space goes before, but not if it would only wait for clients.
+        let mut low = table(&[9, 2, 5, 9, 9, 9, 9]);
+        low.set_erases(0, 10);
+        let collecting = Facts { is_collecting: true, ..facts() };
+        assert_eq!(decide(&low, &collecting), of(EMPTIEST, false, true));
+        let waiting = Facts { waits_for_clients: true, ..collecting };
+        assert_eq!(decide(&low, &waiting), of(laggard, false, true));
     }
 
     #[test]

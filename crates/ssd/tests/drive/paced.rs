@@ -1,11 +1,12 @@
 //! Write pacing, submission queues in turns, and what a host takes to notice completions.
 
-use block::BlockDevice;
+use block::{Block, BlockDevice};
 use catalogue::Entry;
 use runtime::{Handle, Nanos, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile, WritePacing};
 
 use crate::amplification;
+use crate::harness::ClientIo;
 use crate::load::{Command, Measured, closed_loop, set};
 
 const WARM_UP: Nanos = Nanos::from_millis(2_000);
@@ -39,6 +40,33 @@ fn with_pacing(percent: Option<f64>) -> Measured {
     let handle = rt.handle();
     let ssd = Ssd::new(&handle, &profile, Precondition::Random(1.0));
     rt.block_on(async move { overwritten(&handle, &ssd, 64).await })
+}
+
+/// Collection that waits for clients is no reason for data in danger to wait, too.
+#[test]
+fn data_that_were_read_often_move_while_collection_waits_for_clients() {
+    let mut profile = amplification::profile();
+    profile.background.reclaim_reads = 100;
+    profile.dram.read_cache_bytes = 0;
+    profile.dram.read_ahead_bytes = 0;
+    assert_eq!(profile.problems(), [] as [&str; 0]);
+    let rt = Runtime::new(1);
+    let (handle, ssd) = (rt.handle(), Ssd::new(&rt.handle(), &profile, Precondition::Random(1.0)));
+    let second = Nanos::from_millis(1_000);
+    rt.block_on(async move {
+        for block in 0..400 {
+            let written = ssd.client_write(set(1), block, vec![Block::ZERO]).await;
+            written.expect("it can be written");
+        }
+        handle.sleep(second).await;
+        for _ in 0..200 {
+            ssd.client_read(set(1), 1_000, 1).await.expect("it can be read");
+        }
+        handle.sleep(second).await;
+        let stats = ssd.report(set(1)).expect("it exists").firmware;
+        assert!(stats.slots_moved > 0, "collection has begun");
+        assert!(stats.reclaims > 0);
+    });
 }
 
 /// The longest wait of a write over the mean of all.
