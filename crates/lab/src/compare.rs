@@ -155,6 +155,11 @@ impl SideBySide {
                 at = place.unwrap_or(at) + 1;
             }
         }
+        let counts = |name: &str| {
+            self.runs.iter().any(|run| run.number(name).is_some_and(|number| number.value > 0.0))
+        };
+        // Counters of a set that counted nothing in any run are left out.
+        names.retain(|name| !name.starts_with("set ") || counts(name));
         names
     }
 

@@ -37,12 +37,20 @@ pub(super) fn page(directory: &Path) -> Vec<PathBuf> {
     names.map(|name| directory.join(name)).filter(|file| file.is_file()).collect()
 }
 
-/// All runs in `directory`: its own, and one in each directory that is named as those of several are.
+/// All runs in `directory`: its own, and those of the sweep that it is of. Other directories that are named alike are
+/// others' results.
 pub(super) fn runs(directory: &Path) -> Vec<PathBuf> {
+    let sweep = written_by_us(&directory.join(SWEEP));
+    let is_of_several = sweep.is_some() || written_by_us(&directory.join("report.json")).is_some();
+    let named = |name: &str| match sweep.as_ref().and_then(|sweep| sweep["runs"].as_array()) {
+        Some(runs) => runs.iter().any(|run| run["directory"] == name),
+        // Of a version that did not write which they are.
+        None => is_of_several && is_numbered(name),
+    };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let within = entries.filter(|entry| {
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        is_directory && is_numbered(&entry.file_name().to_string_lossy())
+        is_directory && named(&entry.file_name().to_string_lossy())
     });
     let places = [directory.to_owned()].into_iter().chain(within.map(|entry| entry.path()));
     let mut files: Vec<PathBuf> = places.flat_map(|place| run(&place)).collect();

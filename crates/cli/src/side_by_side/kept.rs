@@ -78,7 +78,7 @@ impl Kept {
             files::check_results(directory, results.force).map_err(|error| {
                 if file.exists() { error.context("--resume goes on with a sweep") } else { error }
             })?;
-            if !may_go_on {
+            if results.force && !may_go_on {
                 // Of shards that begin at one time none may take away what another one has written.
                 files::remove_results(directory);
             }

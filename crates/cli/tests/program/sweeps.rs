@@ -160,6 +160,23 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
 }
 
 #[test]
+fn a_sweep_leaves_results_alone_that_stand_beside_its_own() {
+    let out = scratch("beside-others");
+    let day = out.join("2026-11-27");
+    let job = ["device", "--rw", "randread", "--operations", "100"];
+    shown(&[&job[..], &["--out", text(&day)]].concat());
+    let before = file(&day, "result.json");
+    for force in [&[][..], &["--force"]] {
+        let sweep = ["--iodepth", "1,4", "--out", text(&out)];
+        shown(&[&job[..], &sweep, force].concat());
+        assert_eq!(file(&day, "result.json"), before);
+    }
+    // Nor does a single run that takes the place of the sweep.
+    shown(&[&job[..], &["--force", "--out", text(&out)]].concat());
+    assert_eq!(file(&day, "result.json"), before);
+}
+
+#[test]
 fn copies_that_were_changed_are_not_written_over() {
     let out = scratch("shown");
     let show = ["show", "pink", "--kind", "design", "--out", text(&out)];

@@ -151,8 +151,7 @@ pub(super) fn of_job(json: &Value) -> Vec<Number> {
             ("blocks moved", "slots_moved"),
             ("superblocks collected", "collections"),
         ] {
-            let value = set[field].as_f64().filter(|value| *value > 0.0);
-            numbers.add(format!("{of}: {name}"), value, false);
+            numbers.add(format!("{of}: {name}"), set[field].as_f64(), false);
         }
     }
     numbers.add("virtual time of the job, s", json["virtual_seconds"].as_f64(), false);

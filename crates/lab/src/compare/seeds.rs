@@ -62,6 +62,10 @@ pub(super) fn over_seeds(of: &SideBySide) -> Vec<OverSeeds> {
 fn numbers(of: &SideBySide, names: &[String], runs: &[usize]) -> BTreeMap<String, OfNumber> {
     let estimate = |name: &String| {
         let found: Vec<_> = runs.iter().filter_map(|run| of.runs[*run].number(name)).collect();
+        // A mean over some of the seeds only would be of those that happen to have it.
+        if found.len() < runs.len() {
+            return None;
+        }
         let values: Vec<f64> = found.iter().map(|number| number.value).collect();
         let is_thin = found.iter().any(|number| number.is_thin);
         Some((name.clone(), OfNumber { estimate: Estimate::of(&values)?, is_thin }))

@@ -51,6 +51,24 @@ fn json_of(files: &[(String, String)], name: &str) -> Value {
     serde_json::from_str(file(files, name)).expect("it is JSON")
 }
 
+/// A job that collected so many superblocks.
+fn collecting(seed: u64, collections: u64) -> Finished {
+    let mut run = job(&format!("seed {seed}"), "randwrite", 1);
+    run.json["seed"] = seed.into();
+    run.json["sets"] = json!([{ "set": 1, "collections": collections, "blocks_read": 0 }]);
+    Finished::new(&format!("seed {seed}"), &run.json.to_string(), None, None).expect("a result")
+}
+
+#[test]
+fn means_over_seeds_count_the_runs_in_which_nothing_happened() {
+    let runs = [0, 9, 0, 11, 0].into_iter().zip(1..).map(|(count, seed)| collecting(seed, count));
+    let files = page(runs.collect());
+    let report = json_of(&files, "report.json");
+    let numbers = &report["seeds"][0]["numbers"];
+    assert_eq!(numbers["set 1: superblocks collected"]["mean"], 4.0, "{numbers}");
+    assert_eq!(numbers["set 1: blocks read"], Value::Null, "it read none in any of them");
+}
+
 #[test]
 fn a_key_is_told_though_jobs_differ_too() {
     let runs = ["randread", "randwrite"]

@@ -253,7 +253,8 @@ impl<D: BlockDevice + 'static> Run<D> {
             };
             thinking.begun();
             let goes_on = self.done(index, job, &operation, &mut oldest).await;
-            thinking.ended(&self.handle).await;
+            let until = job.source.borrow().until();
+            thinking.ended(&self.handle, until).await;
             if !goes_on {
                 break;
             }

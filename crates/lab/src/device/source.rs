@@ -35,7 +35,8 @@ pub(super) struct Source {
     length: u64,
     sets: u64,
     sizes: PerDirection<Sizes>,
-    places: Option<Places>,
+    /// Where random operations go, by direction.
+    places: Option<PerDirection<Places>>,
     /// Places that random operations have still to go to in this pass.
     map: Option<RandomMap>,
     read_share: f64,
@@ -86,15 +87,18 @@ impl Source {
         let sets = plan.sets.len() as u64;
         let part = &plan.parts[job];
         let length = part.end - part.start;
-        let spots = length / plan.sizes.least() * sets;
-        let loops = plan.loops.map_or(u64::MAX, |loops| loops.saturating_mul(length * sets));
+        let least = plan.sizes.least();
+        let spots = length / least * sets;
+        let pass = spots * least;
+        let loops = plan.loops.map_or(u64::MAX, |loops| loops.saturating_mul(pass));
+        let places = |how| plan.sizes.map(|sizes| Places::new(how, length / sizes.least() * sets));
         Self {
             rng,
             first: part.start,
             length,
             sets,
             sizes: plan.sizes.clone(),
-            places: plan.distribution.as_ref().map(|how| Places::new(how, spots)),
+            places: plan.distribution.as_ref().map(places),
             map: plan.has_map.then(|| RandomMap::new(spots)),
             read_share: plan.read_share,
             trim_share: plan.trim_share,
@@ -127,7 +131,8 @@ impl Source {
             return self.next_of_trace(now);
         }
         let arrival = self.schedule.as_mut().map(|schedule| schedule.next(&mut self.rng));
-        let at = arrival.map_or(now, |arrival| self.started() + arrival.at);
+        let begun = |arrival: Nanos| Nanos(self.started().0.saturating_add(arrival.0));
+        let at = arrival.map_or(now, |arrival| begun(arrival.at));
         if self.left == 0 || at >= self.until {
             return None;
         }
@@ -180,12 +185,13 @@ impl Source {
 
     /// Which set, and how far from the beginning of its part.
     fn next_place(&mut self, direction: Direction, blocks: u64) -> (usize, u64) {
-        let unit = self.sizes.least();
+        // As fio aligns them: by the smallest size of the direction.
+        let unit = self.sizes.of(direction).least();
         if let Some(map) = &mut self.map {
             let place = map.next(&mut self.rng);
             return ((place % self.sets) as usize, place / self.sets * unit);
         }
-        match &self.places {
+        match self.places.as_ref().map(|places| places.of(direction)) {
             None => self.next_in_order[direction as usize].next(blocks, self.length),
             Some(Places::Random) => {
                 let room = (self.length - blocks) / unit + 1;
@@ -203,6 +209,11 @@ impl Source {
 
     fn started(&self) -> Nanos {
         self.since.expect("a stream begins before its operations")
+    }
+
+    /// When nothing begins any more.
+    pub(super) fn until(&self) -> Nanos {
+        self.until
     }
 
     /// Nothing more begins.
@@ -303,6 +314,44 @@ mod tests {
         assert!(passes[0] != passes[1] && passes[1] != passes[2], "a new order each");
         assert!(all.iter().any(|op| op.direction == Direction::Read));
         assert!(all.iter().any(|op| op.direction == Direction::Write));
+    }
+
+    #[test]
+    fn operations_begin_at_multiples_of_the_smallest_size_of_their_direction() {
+        for distribution in [Distribution::Random, Distribution::Zipf(1.1)] {
+            let mut source = source(|plan| {
+                (plan.parts, plan.operations, plan.read_share) = (part(0, 1_600), 4_000, 0.5);
+                plan.sizes = Sizes::One(1).into();
+                plan.sizes.write = Sizes::One(16);
+                plan.distribution = Some(distribution.clone());
+            });
+            let (reads, writes): (Vec<Operation>, Vec<Operation>) =
+                all(&mut source).into_iter().partition(|op| op.direction == Direction::Read);
+            assert!(writes.iter().all(|op| op.first % 16 == 0), "{distribution:?}");
+            assert!(reads.iter().any(|op| op.first % 16 != 0), "{distribution:?}");
+            // Ranks beyond the places of writes would all fall to the last one.
+            let last = writes.iter().filter(|op| op.first == 1_584).count();
+            assert!(last < writes.len() / 2, "{last} of {}", writes.len());
+        }
+    }
+
+    #[test]
+    fn passes_are_of_whole_operations() {
+        let mut source = source(|plan| {
+            (plan.parts, plan.sizes, plan.operations) = (part(0, 43), Sizes::One(4).into(), 1_000);
+            (plan.distribution, plan.has_map) = (Some(Distribution::Random), true);
+            plan.loops = Some(3);
+        });
+        assert_eq!(all(&mut source).len(), 3 * 10);
+    }
+
+    #[test]
+    fn arrivals_beyond_all_time_end_a_stream() {
+        let mut source = source(|plan| {
+            plan.operations = u64::MAX;
+            plan.rates = Some((Rates::Total(1e-6), Arrivals::Fixed));
+        });
+        assert!(all(&mut source).len() < 20_000, "584 years");
     }
 
     #[test]

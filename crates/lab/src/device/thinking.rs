@@ -32,15 +32,15 @@ impl Thinking {
         self.under_way.set(self.under_way.get() + 1);
     }
 
-    /// It has ended. The last of those under way rests for all.
-    pub(super) async fn ended(&self, handle: &Handle) {
+    /// It has ended. The last of those under way rests for all, not longer than `until`.
+    pub(super) async fn ended(&self, handle: &Handle, until: Nanos) {
         self.under_way.set(self.under_way.get() - 1);
         self.ended.set(self.ended.get() + 1);
         if self.ended.get().is_multiple_of(self.every) {
             self.rests.set(true);
         }
         if self.rests.get() && self.under_way.get() == 0 {
-            handle.sleep(self.pause).await;
+            handle.sleep_until((handle.now() + self.pause).min(until)).await;
             self.rests.set(false);
             self.rested.notify_all();
         }

@@ -101,11 +101,16 @@ impl SsdProfile {
         // One has to have out-of-date blocks.
         let spare = all.saturating_sub(full + reserve + 1);
         let most = f64::from(spare) / f64::from(all) * 100.0;
-        let percent = self.background.stop_free_percent;
+        // Without windows it ends where it begins.
+        let (key, percent) = match self.plm {
+            Some(_) => ("stop_free_percent", self.background.stop_free_percent),
+            None => ("start_free_percent", self.background.start_free_percent),
+        };
         let kept = self.superblocks_kept(layout, percent);
         (kept > spare).then(|| {
             format!(
-                "stop_free_percent {percent} keeps {kept} of {all} superblocks of a set free, and a full drive                  has {spare} to spare: give {most:.1} at most, or less user_bytes"
+                "{key} {percent} keeps {kept} of {all} superblocks of a set free, and a full drive has {spare} to \
+                 spare: give {most:.1} at most, or less user_bytes"
             )
         })
     }

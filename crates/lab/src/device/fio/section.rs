@@ -337,7 +337,9 @@ impl<'a> Reader<'a> {
                 self.key("thinktime_blocks", blocks);
             }
         }
-        if let Some(every) = self.number(&["fsync", "fdatasync"])? {
+        // Two options of fio, and one flush.
+        let every = [self.number(&["fsync"])?, self.number(&["fdatasync"])?];
+        if let Some(every) = every.into_iter().flatten().filter(|every| *every > 0).min() {
             self.key("flush_every", every);
         }
         Ok(())
