@@ -56,7 +56,7 @@ fn collecting(seed: u64, collections: u64) -> Finished {
     let mut run = job(&format!("seed {seed}"), "randwrite", 1);
     run.json["seed"] = seed.into();
     run.json["sets"] = json!([{ "set": 1, "collections": collections, "blocks_read": 0 }]);
-    Finished::new(&format!("seed {seed}"), &run.json.to_string(), None, None).expect("a result")
+    Finished::new(format!("seed {seed}"), &run.json.to_string(), None, None).expect("a result")
 }
 
 #[test]

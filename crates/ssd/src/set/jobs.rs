@@ -106,6 +106,7 @@ pub(super) enum Room {
 
 /// What a decision goes by, besides the table.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(super) struct Facts {
     /// The window lets jobs run.
     pub may_run: bool,
