@@ -155,11 +155,11 @@ impl SideBySide {
                 at = place.unwrap_or(at) + 1;
             }
         }
-        let counts = |name: &str| {
-            self.runs.iter().any(|run| run.number(name).is_some_and(|number| number.value > 0.0))
-        };
-        // Counters of a set that counted nothing in any run are left out.
-        names.retain(|name| !name.starts_with("set ") || counts(name));
+        let says_something = |number: &numbers::Number| !number.is_count || number.value > 0.0;
+        // Counters that counted nothing in any run are left out.
+        names.retain(|name| {
+            self.runs.iter().any(|run| run.number(name).is_some_and(says_something))
+        });
         names
     }
 

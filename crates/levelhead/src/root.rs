@@ -265,8 +265,7 @@ impl Root {
         if written.is_ok() || self.engine.is_healthy() {
             return Ok(());
         }
-        let error = OpenError::Medium(MediumError::NoSpace);
-        Err(refused(&error, &self.place, &self.device))
+        Err(refused(&OpenError::Medium(MediumError::ReadOnly), &self.place, &self.device))
     }
 
     /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile.
@@ -411,12 +410,16 @@ pub(crate) fn file_options() -> FileOptions {
 
 /// Why the engine does not open. Where a write found no room, that is the cause of what failed behind it.
 fn refused(error: &OpenError, place: &Place, device: &Device) -> Error {
-    let has_failed = matches!(error, OpenError::Medium(MediumError::ReadOnly | MediumError::Io(_)));
-    if has_failed && device.has_refused_for_room() {
-        let cause = OpenError::Medium(MediumError::NoSpace);
-        return Error::of_opening(&cause, place, &device.troubles());
-    }
-    Error::of_opening(error, place, &device.troubles())
+    let no_room = OpenError::Medium(MediumError::NoSpace);
+    let cause = match error {
+        OpenError::Medium(MediumError::ReadOnly | MediumError::Io(_))
+            if device.has_refused_for_room() =>
+        {
+            &no_room
+        }
+        other => other,
+    };
+    Error::of_opening(cause, place, &device.troubles())
 }
 
 /// How long it is tried to get what another one has.

@@ -237,7 +237,7 @@ impl Set {
             },
             streams: Streams::new(&geometry, &profile),
             flusher: Flusher::new(&profile, in_blocks(profile.buffer.bytes)),
-            jobs: Jobs::new(geometry.dies() * layout.slots_per_unit),
+            jobs: Jobs::new(&profile, &layout),
             gates: Gates { jobs: Gate::new(true), flush: Gate::new(true) },
             plm: Plm {
                 windows: RefCell::new(Windows::new(profile.plm.clone(), optimal_write)),

@@ -15,6 +15,8 @@ pub(super) struct Number {
     pub is_key: bool,
     /// Whether it is a percentile of too few samples.
     pub is_thin: bool,
+    /// Whether it counts what happened, which may be nothing.
+    pub is_count: bool,
 }
 
 impl Number {
@@ -45,7 +47,15 @@ struct Numbers(Vec<Number>);
 impl Numbers {
     fn add(&mut self, name: impl Into<String>, value: Option<f64>, is_key: bool) {
         let name = name.into();
-        self.0.extend(value.map(|value| Number { name, value, is_key, is_thin: false }));
+        let number =
+            value.map(|value| Number { name, value, is_key, is_thin: false, is_count: false });
+        self.0.extend(number);
+    }
+
+    fn count(&mut self, name: String, value: Option<f64>) {
+        let before = self.0.len();
+        self.add(name, value, false);
+        self.0[before..].iter_mut().for_each(|number| number.is_count = true);
     }
 
     fn latencies(&mut self, of: &str, latency: &Value) {
@@ -151,7 +161,7 @@ pub(super) fn of_job(json: &Value) -> Vec<Number> {
             ("blocks moved", "slots_moved"),
             ("superblocks collected", "collections"),
         ] {
-            numbers.add(format!("{of}: {name}"), set[field].as_f64(), false);
+            numbers.count(format!("{of}: {name}"), set[field].as_f64());
         }
     }
     numbers.add("virtual time of the job, s", json["virtual_seconds"].as_f64(), false);

@@ -87,15 +87,19 @@ impl SsdProfile {
         )
     }
 
+    /// Superblocks of a set that data may be in.
+    fn data_superblocks(&self, layout: &Layout) -> u32 {
+        layout.superblocks.count() - 2 * self.reserved_per_half(layout)
+    }
+
     /// Superblocks that collection keeps for `percent` of all, beside the reserve.
     pub(crate) fn superblocks_kept(&self, layout: &Layout, percent: f64) -> u32 {
-        let all = layout.superblocks.count() - 2 * self.reserved_per_half(layout);
-        (f64::from(all) * percent / 100.0).ceil() as u32
+        (f64::from(self.data_superblocks(layout)) * percent / 100.0).ceil() as u32
     }
 
     /// Collection that is to keep more free than a full drive has to spare would never end.
     fn problem_of_free_superblocks(&self, layout: &Layout, blocks: u64) -> Option<String> {
-        let all = layout.superblocks.count() - 2 * self.reserved_per_half(layout);
+        let all = self.data_superblocks(layout);
         let full = blocks.div_ceil(u64::from(layout.data_slots())) as u32;
         let reserve = RESERVE + self.mapping_superblocks(layout);
         // One has to have out-of-date blocks.

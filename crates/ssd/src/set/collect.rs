@@ -382,8 +382,7 @@ impl Set {
         let whole = (u64::from(table.free()) + leaving) * u64::from(self.layout.data_slots());
         let of_open = self.slots_left(Stream::Host) + self.slots_left(Stream::Moved);
         let room = whole + of_open + u64::from(emptied.unwrap_or(0)) + under_way;
-        let percent = self.profile.background.start_free_percent;
-        let kept = self.reserve(table) + self.profile.superblocks_kept(&self.layout, percent);
+        let kept = self.reserve(table) + self.jobs.keeps_free;
         (u64::from(kept) * u64::from(self.layout.data_slots())).saturating_sub(room)
     }
 

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use flash::BlockAddress;
 use runtime::{Nanos, Notify, Semaphore};
 
+use crate::layout::Layout;
+use crate::profile::SsdProfile;
 use crate::table::{State, Table};
 
 /// Free superblocks that are left to garbage collection: it needs one to make others free.
@@ -42,6 +44,8 @@ pub(super) struct Jobs {
     /// Slots that clients may fill before collection that keeps pace with them has to follow: a
     /// program of each die. Without that, the two would take turns.
     pub(super) lead: i64,
+    /// Superblocks of room that collection at the pace of clients keeps, beside the reserve.
+    pub(super) keeps_free: u32,
     /// Slots of the superblock that is being emptied that have been seen to.
     pub(super) emptied: Cell<Option<u32>>,
     /// Write pacing: as many superblocks are free as collection keeps free, or hardly more.
@@ -58,14 +62,17 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Nothing is under way, and clients may fill the slots of a `lead`.
-    pub(super) fn new(lead: u32) -> Self {
-        let lead = i64::from(lead);
+    /// Nothing is under way, and clients may fill the slots of the lead.
+    pub(super) fn new(profile: &SsdProfile, layout: &Layout) -> Self {
+        let dies = profile.flash_of_set().geometry.dies();
+        let lead = i64::from(dies * layout.slots_per_unit);
+        let percent = profile.background.start_free_percent;
         Self {
             reclaims: RefCell::default(),
             is_collecting: Cell::new(false),
             credit: Cell::new(lead),
             lead,
+            keeps_free: profile.superblocks_kept(layout, percent),
             emptied: Cell::new(None),
             is_space_low: Cell::new(false),
             pace: Cell::new(Nanos::ZERO),
@@ -209,10 +216,14 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if let Some(block) = facts.in_danger.or(facts.read_often) {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
-    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > facts.kept);
-    let laggard = laggard.map(|superblock| Job::Collect(superblock, Reason::Wear));
-    if facts.waits_for_clients && laggard.is_some() {
-        return Decision { job: laggard, wants_room, ..as_it_is };
+    let laggard = || {
+        let superblock = table.laggard(facts.wear_spread).filter(|_| table.free() > facts.kept)?;
+        Some(Job::Collect(superblock, Reason::Wear))
+    };
+    if facts.waits_for_clients
+        && let Some(job) = laggard()
+    {
+        return Decision { job: Some(job), wants_room, ..as_it_is };
     }
     let to_be_free = free_soon(table);
     let is_below = |percent: f64| to_be_free < mark(table, facts, percent);
@@ -223,7 +234,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
         let job = Some(job).filter(|_| !facts.owes_much);
         return Decision { job, wants_room, is_collecting: true };
     }
-    Decision { job: laggard, wants_room, is_collecting: false }
+    Decision { job: laggard(), wants_room, is_collecting: false }
 }
 
 #[cfg(test)]
@@ -231,7 +242,7 @@ mod tests {
     use flash::Geometry;
 
     use super::*;
-    use crate::layout::{Layout, Slot};
+    use crate::layout::Slot;
 
     /// A table of ten superblocks, of which the first ones are full, with so many valid slots each.
     fn table(valid: &[u32]) -> Table {

@@ -247,7 +247,6 @@ impl Set {
         }
         self.jobs.ask_for_reclaim(block);
         self.pace_may_change();
-        self.pace_may_change();
         if reads >= background.critical_reads && self.plm.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
