@@ -45,6 +45,13 @@ pub struct Media<M> {
     pub journal: Option<M>,
 }
 
+impl<M> Media<M> {
+    /// Both, made into something else.
+    pub fn map<N>(self, into: impl Fn(M) -> N) -> Media<N> {
+        Media { data: into(self.data), journal: self.journal.map(into) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

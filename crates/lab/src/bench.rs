@@ -9,9 +9,10 @@ use std::rc::Rc;
 use host::{HostStore, Media, Storage, StorageError, StoreOptions};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
 use limiter::Limited;
-use pages::{Medium, OpenError, StoreId};
+use pages::{OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
 use ssd::Ssd;
+use volume::OneOrMany;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvReader, KvRecord};
 use workload::{
@@ -26,7 +27,7 @@ use crate::platform::Platform;
 use crate::result::{BenchResult, LoadResult};
 use crate::samples::{MemorySample, Sampler};
 use crate::summary::{Past, Phases, Snapshot, summarise};
-use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
+use crate::target::{DriveTarget, HostMedium, HostTarget, Subject, VolumeWindows, Windowing};
 use crate::traces;
 use crate::units::{count_text, printable, rate_text, three_digits};
 pub use kept::{KeptDrive, Origin, check_keeping, run_and_keep, run_on_kept};
@@ -205,27 +206,28 @@ fn on_host(
         let volumes = storage.volume(&handle, &cores, &ssd, id)?;
         let windows = VolumeWindows::new(&volumes.data, storage);
         let windowing = Some(Rc::new(windows) as Rc<dyn Windowing>);
-        on_media(rt, spec, Ground { storage, media: volumes, windowing, ssd, cores, id }, watch)
+        let media = volumes.map(OneOrMany::Many);
+        on_media(rt, spec, Ground { storage, media, windowing, ssd, cores, id }, watch)
     } else {
-        let media = storage.plain(&ssd)?;
+        let media = storage.plain(&ssd)?.map(OneOrMany::One);
         on_media(rt, spec, Ground { storage, media, windowing: None, ssd, cores, id }, watch)
     }
 }
 
 /// What a host's store is made on.
-struct Ground<'a, M> {
+struct Ground<'a> {
     storage: &'a Storage,
-    media: Media<M>,
+    media: Media<HostMedium>,
     windowing: Option<Rc<dyn Windowing>>,
     ssd: Ssd,
     cores: Rc<Cores>,
     id: StoreId,
 }
 
-fn on_media<M: Medium>(
+fn on_media(
     rt: &Runtime,
     spec: &BenchSpec,
-    Ground { storage, media, windowing, ssd, cores, id }: Ground<'_, M>,
+    Ground { storage, media, windowing, ssd, cores, id }: Ground<'_>,
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
     let expected = spec.expected_pair();

@@ -13,7 +13,7 @@ use workload::{KvIterator, KvTarget, Pair};
 mod host;
 mod windowing;
 
-pub(crate) use host::HostTarget;
+pub(crate) use host::{HostMedium, HostTarget};
 pub(crate) use windowing::{VolumeWindows, Windowing};
 
 /// What a bench runs on and asks for counters.

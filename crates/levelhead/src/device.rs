@@ -21,8 +21,17 @@ use crate::kept::Kept;
 pub(crate) struct Device {
     files: FileDevice,
     simulated: Option<Ssd>,
-    /// Where writes go of a store that is opened to be read only.
-    kept: Option<Kept>,
+    writes: Writes,
+}
+
+/// Where writes go.
+#[derive(Clone)]
+enum Writes {
+    ToFiles,
+    /// To memory, of a store that is opened to be read only.
+    Kept(Kept),
+    /// Nowhere: each is refused, so that nothing of a damaged store is changed while it is read.
+    Refused,
 }
 
 /// The drive of that name, a built-in one or a file, for a store over so many directories.
@@ -58,8 +67,8 @@ impl Device {
         files: FileDevice,
         profile: Option<&SsdProfile>,
     ) -> Result<Self, Error> {
-        let kept = None;
-        let Some(profile) = profile else { return Ok(Self { files, simulated: None, kept }) };
+        let writes = Writes::ToFiles;
+        let Some(profile) = profile else { return Ok(Self { files, simulated: None, writes }) };
         let bytes = |set: &SetShape| set.blocks * u64::from(BLOCK_BYTES);
         let (most, largest) =
             (capacity_beside(profile), files.sets().iter().map(bytes).max().unwrap_or(0));
@@ -70,13 +79,18 @@ impl Device {
             )));
         }
         let simulated = Some(Ssd::new(handle, profile, Precondition::Sequential(1.0)));
-        Ok(Self { files, simulated, kept })
+        Ok(Self { files, simulated, writes })
     }
 
     /// The same, whose files are read only: what is written is kept in memory.
     pub(crate) fn read_only(self) -> Self {
-        let kept = Some(Kept::new(self.files.lost()));
-        Self { kept, ..self }
+        let writes = Writes::Kept(Kept::new(self.files.lost()));
+        Self { writes, ..self }
+    }
+
+    /// The same, which refuses writes and discards.
+    pub(crate) fn refusing_writes(self) -> Self {
+        Self { writes: Writes::Refused, ..self }
     }
 
     /// Whether writes for which the disk has no room wait for some.
@@ -173,7 +187,7 @@ impl BlockDevice for Device {
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.read(set, first, blocks, class));
         let read = self.files.read(set, first, blocks, class);
-        let Some(kept) = &self.kept else { return beside(read, simulated) };
+        let Writes::Kept(kept) = &self.writes else { return beside(read, simulated) };
         let kept = kept.of(set, first, blocks);
         let with_kept = async move {
             let mut read = match read.await {
@@ -191,7 +205,7 @@ impl BlockDevice for Device {
 
     /// A simulated drive is not to be passed by, nor is what is in memory.
     fn file_read(&self, set: SetId, first: u64, blocks: u32) -> Option<FileRead> {
-        let is_all = self.simulated.is_none() && self.kept.is_none();
+        let is_all = self.simulated.is_none() && matches!(self.writes, Writes::ToFiles);
         if is_all { self.files.file_read(set, first, blocks) } else { None }
     }
 
@@ -207,17 +221,21 @@ impl BlockDevice for Device {
             let zeros = vec![Block::ZERO; blocks.len()];
             drive.write(set, first, zeros, class, force)
         });
-        match &self.kept {
-            Some(kept) => beside(ready(kept.write(set, first, blocks)), simulated),
-            None => beside(self.files.write(set, first, blocks, class, force), simulated),
+        match &self.writes {
+            Writes::Kept(kept) => beside(ready(kept.write(set, first, blocks)), simulated),
+            Writes::Refused => beside(ready(Err(DeviceError::ReadOnly(set))), simulated),
+            Writes::ToFiles => {
+                beside(self.files.write(set, first, blocks, class, force), simulated)
+            }
         }
     }
 
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.flush(set));
-        match &self.kept {
-            Some(kept) => beside(ready(kept.check(set)), simulated),
-            None => beside(self.files.flush(set), simulated),
+        match &self.writes {
+            Writes::Kept(kept) => beside(ready(kept.check(set)), simulated),
+            Writes::Refused => beside(ready(Ok(())), simulated), // nothing was written
+            Writes::ToFiles => beside(self.files.flush(set), simulated),
         }
     }
 
@@ -228,10 +246,11 @@ impl BlockDevice for Device {
         blocks: u64,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.discard(set, first, blocks));
-        match &self.kept {
+        match &self.writes {
             // The files ignore discards as well.
-            Some(kept) => beside(ready(kept.check(set)), simulated),
-            None => beside(self.files.discard(set, first, blocks), simulated),
+            Writes::Kept(kept) => beside(ready(kept.check(set)), simulated),
+            Writes::Refused => beside(ready(Err(DeviceError::ReadOnly(set))), simulated),
+            Writes::ToFiles => beside(self.files.discard(set, first, blocks), simulated),
         }
     }
 

@@ -43,7 +43,7 @@ impl Store {
             let mut its = Rng::new(rng.next_u64());
             let drawn = self.call(|root| {
                 let (engine, from, to) = (root.engine.clone(), from.clone(), to.clone());
-                async move { engine.draw(&from, to.as_deref(), &mut its).await }
+                async move { Box::pin(engine.draw(&from, to.as_deref(), &mut its)).await }
             });
             let drawn = drawn.map_err(|error| self.error(&error))?;
             if drawn.is_some() {

@@ -54,7 +54,6 @@
 
 #![forbid(unsafe_code)]
 
-mod any_engine;
 mod batch;
 #[cfg(test)]
 mod broken_tests;
@@ -64,6 +63,7 @@ mod directory;
 mod draw;
 mod drive;
 mod error;
+mod file_engine;
 mod inside;
 mod kept;
 mod options;

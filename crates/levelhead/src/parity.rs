@@ -3,7 +3,6 @@
 use pages::ExtentId;
 use volume::{Checked, Mismatch, Seen};
 
-use crate::any_engine::AnyEngine;
 use crate::care::{Finding, Report, Verified};
 use crate::drive;
 use crate::error::{Error, Place};
@@ -37,10 +36,7 @@ impl Store {
     /// Extents whose stripes can be compared: none of a store in one directory.
     fn parts_with_stripes(&self) -> u32 {
         self.call(|root| {
-            let parts = match &root.engine {
-                AnyEngine::Parity(engine) => engine.extents(),
-                AnyEngine::Plain(_) => 0,
-            };
+            let parts = if root.volume.is_some() { root.engine.extents() } else { 0 };
             async move { parts }
         })
     }
@@ -50,9 +46,7 @@ impl Store {
         self.call(|root| {
             let (volume, engine) = (root.volume.clone(), root.engine.clone());
             async move {
-                let (Some(volume), AnyEngine::Parity(engine)) = (volume, engine) else {
-                    return None;
-                };
+                let volume = volume?;
                 if extent.0 >= engine.extents() {
                     return None;
                 }

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use engine::{EngineIterator, EngineSnapshot, IndexPart, Step};
 use pages::EngineError;
 use runtime::{Handle, Nanos};
-use volume::Volume;
 
-use crate::any_engine::{AnyEngine, Plain};
 use crate::error::Error;
+use crate::file_engine::{FileEngine, Files};
 use crate::store::Store;
 
 /// Bytes of keys and values that a range gives at a time, but for the last pair.
@@ -75,87 +74,28 @@ pub(crate) enum Beginning {
 pub(crate) struct Reading {
     handle: Handle,
     last: Cell<u64>,
-    snapshots: RefCell<BTreeMap<u64, AnySnapshot>>,
-    ranges: RefCell<BTreeMap<u64, AnyIterator>>,
+    snapshots: RefCell<BTreeMap<u64, FileSnapshot>>,
+    ranges: RefCell<BTreeMap<u64, FileIterator>>,
 }
 
-#[derive(Clone)]
-pub(crate) enum AnySnapshot {
-    Plain(EngineSnapshot<Plain>),
-    Parity(EngineSnapshot<Volume<Plain>>),
+type FileSnapshot = EngineSnapshot<Files>;
+type FileIterator = EngineIterator<Files>;
+
+fn iterator(snapshot: &FileSnapshot, limits: &Limits) -> Result<FileIterator, EngineError> {
+    let iterator = snapshot.iterator(Some(&limits.from[..]), limits.to.as_deref())?;
+    Ok(if limits.gives == Gives::Keys { iterator.of_keys() } else { iterator })
 }
 
-enum AnyIterator {
-    Plain(EngineIterator<Plain>),
-    Parity(EngineIterator<Volume<Plain>>),
-}
-
-macro_rules! on_either {
-    ($of:ident, $self:expr, $it:ident => $call:expr) => {
-        match $self {
-            $of::Plain($it) => $call,
-            $of::Parity($it) => $call,
-        }
-    };
-}
-
-impl AnySnapshot {
-    fn of(engine: &AnyEngine) -> Result<Self, EngineError> {
-        Ok(match engine {
-            AnyEngine::Plain(engine) => Self::Plain(engine.snapshot()?),
-            AnyEngine::Parity(engine) => Self::Parity(engine.snapshot()?),
-        })
-    }
-
-    fn iterator(&self, limits: &Limits) -> Result<AnyIterator, EngineError> {
-        let (from, to) = (Some(&limits.from[..]), limits.to.as_deref());
-        let iterator = match self {
-            Self::Plain(snapshot) => AnyIterator::Plain(snapshot.iterator(from, to)?),
-            Self::Parity(snapshot) => AnyIterator::Parity(snapshot.iterator(from, to)?),
-        };
-        Ok(if limits.gives == Gives::Keys { iterator.of_keys() } else { iterator })
-    }
-
-    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
-        let value = on_either!(AnySnapshot, self, snapshot => snapshot.get(key).await)?;
-        Ok(value.map(Vec::from))
-    }
-
-    async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
-        on_either!(AnySnapshot, self, snapshot => snapshot.exists(key).await)
-    }
-}
-
-impl AnyIterator {
-    fn of_keys(self) -> Self {
-        match self {
-            Self::Plain(iterator) => Self::Plain(iterator.of_keys()),
-            Self::Parity(iterator) => Self::Parity(iterator.of_keys()),
-        }
-    }
-
-    fn snapshot(&self) -> AnySnapshot {
-        match self {
-            Self::Plain(iterator) => AnySnapshot::Plain(iterator.snapshot()),
-            Self::Parity(iterator) => AnySnapshot::Parity(iterator.snapshot()),
-        }
-    }
-
-    fn stepped_over(&self) -> u64 {
-        on_either!(AnyIterator, self, iterator => iterator.stepped_over())
-    }
-
-    /// The pair to begin at, or the next one, with `ahead` more to be asked for behind it.
-    async fn step(
-        &mut self,
-        beginning: Option<Beginning>,
-        ahead: usize,
-    ) -> Result<Step, EngineError> {
-        on_either!(AnyIterator, self, iterator => match beginning {
-            Some(Beginning::Key(key)) => iterator.seek(&key, Nanos::ZERO).await,
-            Some(Beginning::Last) => iterator.seek_before(None, Nanos::ZERO).await,
-            None => iterator.next(ahead as u32, Nanos::ZERO).await,
-        })
+/// The pair to begin at, or the next one, with `ahead` more to be asked for behind it.
+async fn step(
+    iterator: &mut FileIterator,
+    beginning: Option<Beginning>,
+    ahead: usize,
+) -> Result<Step, EngineError> {
+    match beginning {
+        Some(Beginning::Key(key)) => iterator.seek(&key, Nanos::ZERO).await,
+        Some(Beginning::Last) => iterator.seek_before(None, Nanos::ZERO).await,
+        None => iterator.next(ahead as u32, Nanos::ZERO).await,
     }
 }
 
@@ -170,33 +110,33 @@ impl Reading {
         self.last.get()
     }
 
-    fn begin_snapshot(&self, engine: &AnyEngine) -> Result<u64, EngineError> {
-        let snapshot = AnySnapshot::of(engine)?;
+    fn begin_snapshot(&self, engine: &FileEngine) -> Result<u64, EngineError> {
+        let snapshot = engine.snapshot()?;
         let number = self.number();
         self.snapshots.borrow_mut().insert(number, snapshot);
         Ok(number)
     }
 
-    fn snapshot(&self, number: u64) -> AnySnapshot {
+    fn snapshot(&self, number: u64) -> FileSnapshot {
         self.snapshots.borrow().get(&number).expect("a snapshot that is read lives").clone()
     }
 
     /// Begins to read a range; its number.
     fn begin(
         &self,
-        engine: &AnyEngine,
+        engine: &FileEngine,
         instant: Instant,
         limits: &Limits,
     ) -> Result<u64, EngineError> {
         let snapshot = match instant {
-            Instant::Present => AnySnapshot::of(engine)?,
+            Instant::Present => engine.snapshot()?,
             Instant::OfSnapshot(number) => self.snapshot(number),
             Instant::OfRange(number) => {
                 let ranges = self.ranges.borrow();
                 ranges.get(&number).expect("a range that is read has not ended").snapshot()
             }
         };
-        let iterator = snapshot.iterator(limits)?;
+        let iterator = iterator(&snapshot, limits)?;
         let number = self.number();
         self.ranges.borrow_mut().insert(number, iterator);
         Ok(number)
@@ -223,7 +163,7 @@ impl Reading {
             }
             let ahead = most.pairs - pairs.len() - 1;
             self.handle.give_way().await;
-            match iterator.step(beginning.take(), ahead).await {
+            match step(&mut iterator, beginning.take(), ahead).await {
                 Ok(Step::Pair(key, value)) => {
                     let value = Vec::from(value);
                     bytes += key.len() + value.len();
@@ -246,7 +186,7 @@ impl Reading {
         let EngineError::Corrupt(page, _) = error else { return None };
         let ranges = self.ranges.borrow();
         let iterator = ranges.get(&number).expect("a range that is read has not ended");
-        on_either!(AnyIterator, iterator, iterator => iterator.part_in(*page)).ok().flatten()
+        iterator.part_in(*page).ok().flatten()
     }
 
     fn end(&self, number: u64) {
@@ -280,9 +220,9 @@ impl Store {
         number: u64,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, Error> {
-        let found = self.call(|root| {
+        let found: Result<_, EngineError> = self.call(|root| {
             let (snapshot, key) = (root.reading.snapshot(number), Box::<[u8]>::from(key));
-            async move { snapshot.get(&key).await }
+            async move { Ok(snapshot.get(&key).await?.map(Vec::from)) }
         });
         found.map_err(|error| self.error(&error))
     }

@@ -13,11 +13,11 @@ use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
 use volume::Volume;
 
-use crate::any_engine::{AnyEngine, Plain};
 use crate::device::{self, Device};
 use crate::directory::{self, Identity, Making, growth};
 use crate::drive;
 use crate::error::{Error, Place};
+use crate::file_engine::{FileEngine, Files, Member};
 use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
@@ -25,12 +25,12 @@ use crate::statistics::DirectoryState;
 
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
-    pub engine: AnyEngine,
+    pub engine: FileEngine,
     pub reading: Rc<Reading>,
     pub place: Place,
     pub default_sync: LogSync,
     /// What the engine is on, if that is several files.
-    pub volume: Option<Volume<Plain>>,
+    pub volume: Option<Volume<Member>>,
     pub device: Device,
     /// Directories that were lost when it was opened.
     pub lost: Vec<PathBuf>,
@@ -149,21 +149,17 @@ impl Root {
         let device = Device::new(&handle, device, profile)?;
         directory::check_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
-        let mut media = ranges(&device, &identity, &place);
-        let (engine, volume) = if media.len() == 1 {
-            let medium = media.swap_remove(0);
-            (
-                Engine::create(setup(&handle, medium, &options, &identity)).map(AnyEngine::Plain),
-                None,
-            )
+        let mut members = ranges(&device, &identity, &place);
+        let files = if members.len() == 1 {
+            Files::One(members.swap_remove(0))
         } else {
-            let volume = Volume::create(volume_setup(&handle, media, &options, &identity));
-            let volume = volume.map_err(|error| Error::system(error, ErrorKind::Other))?;
-            let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
-            (engine.map(AnyEngine::Parity), Some(volume))
+            let volume = Volume::create(volume_setup(&handle, members, &options, &identity));
+            Files::Many(volume.map_err(|error| Error::system(error, ErrorKind::Other))?)
         };
+        let volume = files.volume().cloned();
         let failed = |error: OpenError| refused(&error, &place, &device);
-        let engine = engine.map_err(failed)?;
+        let engine = Engine::create(setup(&handle, files, &options, &identity));
+        let engine = engine.map(FileEngine).map_err(failed)?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.begun().await.map_err(|error| failed(error.into()))?;
         Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await
@@ -185,20 +181,19 @@ impl Root {
             directory::say_whole(&directories)?;
             growth::say_capacity(&directories, identity.capacity_bytes)?;
         }
-        let mut media = ranges(&device, &identity, &place);
-        let (engine, volume) = if media.len() == 1 {
-            let setup = setup(&handle, media.swap_remove(0), &options, &identity);
-            (Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain), None)
+        let mut members = ranges(&device, &identity, &place);
+        let files = if members.len() == 1 {
+            Files::One(members.swap_remove(0))
         } else {
-            let volume =
-                Box::pin(Volume::recover(volume_setup(&handle, media, &options, &identity))).await;
-            let volume = volume.map_err(|error| {
+            let setup = volume_setup(&handle, members, &options, &identity);
+            let volume = Box::pin(Volume::recover(setup)).await;
+            Files::Many(volume.map_err(|error| {
                 directory::with_a_way_out(&directories, Error::of_volume(&error, &place))
-            })?;
-            let setup = setup(&handle, volume.clone(), &options, &identity);
-            (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
+            })?)
         };
-        let engine = engine.map_err(|error| match (&error, &volume) {
+        let volume = files.volume().cloned();
+        let engine = Box::pin(Engine::open(setup(&handle, files, &options, &identity))).await;
+        let engine = engine.map(FileEngine).map_err(|error| match (&error, &volume) {
             (OpenError::Medium(MediumError::Gone), Some(volume)) => {
                 too_many_away(volume, &directories)
             }
@@ -223,8 +218,8 @@ impl Root {
 
     async fn of(
         handle: &Handle,
-        engine: AnyEngine,
-        volume: Option<Volume<Plain>>,
+        engine: FileEngine,
+        volume: Option<Volume<Member>>,
         device: Device,
         place: Place,
         lost: Vec<PathBuf>,
@@ -367,7 +362,7 @@ async fn find(
 }
 
 /// Of which directories a store lacks too much.
-fn too_many_away(volume: &Volume<Plain>, directories: &[PathBuf]) -> Error {
+fn too_many_away(volume: &Volume<Member>, directories: &[PathBuf]) -> Error {
     let each = |members: Vec<usize>, what: &'static str| {
         members.into_iter().map(move |member| format!("{} {what}", directories[member].display()))
     };
@@ -512,7 +507,7 @@ pub(crate) struct Outside {
 
 impl Outside {
     pub(crate) fn of(root: &Root) -> Self {
-        let reads_values = matches!(root.engine, AnyEngine::Plain(_));
+        let reads_values = root.volume.is_none();
         let (default_sync, is_read_only) = (root.default_sync, root.is_read_only);
         let (place, locks) = (root.place.clone(), root.device.locks());
         Self { place, default_sync, reads_values, is_read_only, locks }

@@ -1,7 +1,5 @@
 //! What is left of a store that does not open: read page by page, within a runtime of its own, and written to a new store.
 
-mod read_only;
-
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -15,15 +13,14 @@ use pages::{PageFault, PageNo};
 use runtime::{Handle, Shared};
 use volume::Volume;
 
-use crate::any_engine::Plain;
 use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
 use crate::directory::{self, Identity, growth};
 use crate::error::{Error, Place};
+use crate::file_engine::Files;
 use crate::options::{Options, check};
 use crate::reading::Pair;
 use crate::root::{file_options, open_files};
-use crate::salvage::read_only::ReadOnly;
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::store::{drive, real_options};
 use crate::surmise;
@@ -44,21 +41,6 @@ pub struct Salvaged {
     pub older: Vec<Box<[u8]>>,
 }
 
-/// What can be taken out, on one file or several.
-enum AnySalvage {
-    Plain(Salvage<ReadOnly<Plain>>),
-    Parity(Salvage<Volume<ReadOnly<Plain>>>),
-}
-
-macro_rules! on_either {
-    ($self:expr, $salvage:ident => $call:expr) => {
-        match $self {
-            AnySalvage::Plain($salvage) => $call,
-            AnySalvage::Parity($salvage) => $call,
-        }
-    };
-}
-
 /// What is known before anything is taken out.
 struct Found {
     damaged: Vec<(PageNo, PageFault)>,
@@ -74,7 +56,7 @@ struct Found {
 }
 
 /// What lives in the runtime: whoever takes pairs out has it meanwhile.
-type Taken = Rc<RefCell<Option<AnySalvage>>>;
+type Taken = Rc<RefCell<Option<Salvage<Files>>>>;
 type Reader = Shared<Result<Old, Error>>;
 
 /// A store of which pairs are taken out.
@@ -161,7 +143,7 @@ fn look(
 fn found(old: &Old) -> Found {
     let salvage = old.taken.borrow();
     let salvage = salvage.as_ref().expect("nobody takes anything out yet");
-    on_either!(salvage, salvage => Found {
+    Found {
         damaged: salvage.damaged().to_vec(),
         place: old.place.clone(),
         capacity_of_data: old.capacity_of_data,
@@ -172,7 +154,7 @@ fn found(old: &Old) -> Found {
         unordered: salvage.unordered,
         lost: salvage.lost.clone(),
         older: salvage.older.clone(),
-    })
+    }
 }
 
 async fn begin(
@@ -184,7 +166,8 @@ async fn begin(
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
     let bears_damage = files.len() > 1;
     let file_options = FileOptions { read_only: true, bears_damage, ..file_options() };
-    let device = Device::new(&handle, open_files(&handle, &files, file_options).await?, None)?;
+    let device = open_files(&handle, &files, file_options).await?;
+    let device = Device::new(&handle, device, None)?.refusing_writes();
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
     let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;
@@ -194,18 +177,17 @@ async fn begin(
     if identity.extents() == 0 {
         return Err(Error::Missing("the files are shorter than a part of a store".to_owned()));
     }
-    let mut media: Vec<_> = ranges(&device, &identity, &place).into_iter().map(ReadOnly).collect();
-    let salvage = if media.len() == 1 {
-        let setup = setup(&handle, media.remove(0), &options, &identity);
-        Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Plain)
+    let mut members = ranges(&device, &identity, &place);
+    let files = if members.len() == 1 {
+        Files::One(members.swap_remove(0))
     } else {
-        let mut members = volume_setup(&handle, media, &options, &identity);
-        members.options.last_resort = true;
-        let volume = Box::pin(Volume::recover(members)).await;
-        let volume = volume.map_err(|error| Error::of_volume(&error, &place))?;
-        let setup = setup(&handle, volume, &options, &identity);
-        Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
+        let mut setup = volume_setup(&handle, members, &options, &identity);
+        setup.options.last_resort = true;
+        let volume = Box::pin(Volume::recover(setup)).await;
+        Files::Many(volume.map_err(|error| Error::of_volume(&error, &place))?)
     };
+    let setup = setup(&handle, files, &options, &identity);
+    let salvage = Box::pin(Engine::salvage(setup, |_| ())).await;
     let salvage = salvage.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
     let capacity_of_data = growth::of_data(directories.len(), identity.capacity_bytes);
     Ok(Old { taken: Rc::new(RefCell::new(Some(salvage))), place, capacity_of_data })
@@ -263,7 +245,7 @@ fn next(reader: &Reader) -> Option<Vec<Pair>> {
         async move {
             let taken = taken?;
             let mut salvage = taken.take()?;
-            let saved = on_either!(&mut salvage, salvage => salvage.next().await);
+            let saved = salvage.next().await;
             taken.replace(Some(salvage));
             Some(saved?.into_iter().map(|(key, value)| (key, value.into())).collect())
         }

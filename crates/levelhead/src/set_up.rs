@@ -5,15 +5,15 @@ use std::rc::Rc;
 use block::BlockDevice;
 use design::{Design, IndexOptions};
 use engine::Setup;
-use pages::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, Medium, StoreId, Surroundings};
+use pages::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse};
 
-use crate::any_engine::Plain;
 use crate::device::Device;
 use crate::directory::Identity;
 use crate::drive;
 use crate::error::Place;
+use crate::file_engine::{Files, Member};
 use crate::options::{Options, Windows};
 
 /// Appends under way at a time. So many keep the drive at its rate, and a read finds no more than 256 KiB in front of it (decision 40).
@@ -30,7 +30,7 @@ const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 const SKIP_BUDGET: u32 = 64;
 
 /// The sets of a device as media.
-pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Plain> {
+pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Member> {
     let range = |set, path| RangeOptions {
         set,
         first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),
@@ -49,12 +49,12 @@ pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec
         .collect()
 }
 
-pub(crate) fn volume_setup<M>(
+pub(crate) fn volume_setup(
     handle: &Handle,
-    members: Vec<M>,
+    members: Vec<Member>,
     options: &Options,
     identity: &Identity,
-) -> volume::Setup<M> {
+) -> volume::Setup<Member> {
     let layout = Layout::Parity { chunk_pages: identity.pages_of_a_write() };
     volume::Setup {
         handle: handle.clone(),
@@ -73,12 +73,12 @@ fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
 }
 
-pub(crate) fn setup<M: Medium>(
+pub(crate) fn setup(
     handle: &Handle,
-    medium: M,
+    medium: Files,
     options: &Options,
     identity: &Identity,
-) -> Setup<M> {
+) -> Setup<Files> {
     let design = Design::load("levelhead").expect("it is built in");
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
     index.memtable_bytes = identity.memtable_bytes(options);

@@ -384,7 +384,7 @@ impl Store {
         self.check_takes_writes()?;
         let compacted = self.call(|root| {
             let engine = root.engine.clone();
-            async move { engine.compact().await }
+            async move { Box::pin(engine.compact()).await }
         });
         compacted.map_err(|error| self.error(&error))
     }

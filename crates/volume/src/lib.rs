@@ -16,6 +16,7 @@
 //!   `- header ..... what each member's extent begins with                 (bytes)
 //!  windows ........ all members but one are in their deterministic window  (windows/mod.rs)
 //!  block_range .... a range of an NVM set as a medium
+//!  one_or_many .... a medium alone, or a volume
 //! ```
 //! Extent `e` of a volume is extent `e` of each member, and what is appended is a whole stripe: nothing
 //! is ever read in order to be written. Each member's extent begins with a header that says which
@@ -37,6 +38,7 @@ mod incarnations;
 pub mod layout;
 mod medium;
 mod noting;
+mod one_or_many;
 mod options;
 pub mod parity;
 mod planted;
@@ -56,6 +58,7 @@ mod writing;
 pub use block_range::{BlockRange, RangeOptions, Reuse};
 pub use error::VolumeError;
 pub use layout::Layout;
+pub use one_or_many::OneOrMany;
 pub use options::{Options, Progress, VolumeStats};
 pub use planted::{Fault, Planted};
 pub use scrub::{Checked, Mismatch, Seen};

@@ -7,39 +7,36 @@ use design::Index;
 use flash::FlashStats;
 use host::{GetTimes, HostIterator, HostStore};
 use limiter::{Limited, LimiterStats};
-use pages::{EngineError, Medium, Value};
+use pages::{EngineError, Value};
 use ssd::{SetReport, SetStats, Ssd};
+use volume::{BlockRange, OneOrMany};
 use workload::{KvIterator, KvTarget, Pair};
 
 use crate::target::{Subject, Windowing};
 
+/// A set of the drive, or a volume of several.
+pub(crate) type HostMedium = OneOrMany<BlockRange<Ssd>>;
+
 /// A store of a host on its medium, and the drive below it.
-pub(crate) struct HostTarget<M: Medium> {
-    pub store: HostStore<Limited<M>>,
-    pub medium: Limited<M>,
+#[derive(Clone)]
+pub(crate) struct HostTarget {
+    pub store: HostStore<Limited<HostMedium>>,
+    pub medium: Limited<HostMedium>,
     pub ssd: Ssd,
     pub windowing: Option<Rc<dyn Windowing>>,
 }
 
-impl<M: Medium> Clone for HostTarget<M> {
-    fn clone(&self) -> Self {
-        let Self { store, medium, ssd, windowing } = self;
-        let windowing = windowing.clone();
-        Self { store: store.clone(), medium: medium.clone(), ssd: ssd.clone(), windowing }
-    }
-}
-
-impl<M: Medium> HostTarget<M> {
+impl HostTarget {
     fn reports(&self) -> impl Iterator<Item = SetReport> {
         let sets = self.ssd.sets().into_iter();
         sets.map(|shape| self.ssd.report(shape.id).expect("the drive has the set"))
     }
 }
 
-impl<M: Medium> Subject for HostTarget<M> {
-    type Medium = Limited<M>;
+impl Subject for HostTarget {
+    type Medium = Limited<HostMedium>;
 
-    fn index(&self) -> &Index<Limited<M>> {
+    fn index(&self) -> &Index<Limited<HostMedium>> {
         self.store.index()
     }
 
@@ -70,9 +67,9 @@ impl<M: Medium> Subject for HostTarget<M> {
     }
 }
 
-impl<M: Medium> KvTarget for HostTarget<M> {
+impl KvTarget for HostTarget {
     type Error = EngineError;
-    type Iterator = HostIteration<Limited<M>>;
+    type Iterator = HostIteration;
 
     fn get(&self, key: &[u8]) -> impl Future<Output = Result<Option<Value>, EngineError>> {
         self.store.get(key)
@@ -94,20 +91,20 @@ impl<M: Medium> KvTarget for HostTarget<M> {
     async fn create_iterator(
         &self,
         upper_bound: Option<&[u8]>,
-    ) -> Result<HostIteration<Limited<M>>, EngineError> {
+    ) -> Result<HostIteration, EngineError> {
         let iterator = self.store.create_iterator(upper_bound)?;
         Ok(HostIteration(iterator.expect("sessions ask why there are none")))
     }
 }
 
 /// An iterator of a host's store.
-pub(crate) struct HostIteration<M: Medium>(HostIterator<M>);
+pub(crate) struct HostIteration(HostIterator<Limited<HostMedium>>);
 
 fn pair((key, value): (Box<[u8]>, Value)) -> Pair {
     Pair { key, value }
 }
 
-impl<M: Medium> KvIterator for HostIteration<M> {
+impl KvIterator for HostIteration {
     type Error = EngineError;
 
     async fn seek(&mut self, target: &[u8]) -> Result<Option<Pair>, EngineError> {
