@@ -1,16 +1,12 @@
-//! The script that draws: Plotly, as the `plotly` crate carries it.
+//! The script that draws: Plotly, as crate `plotly` carries it, packed by `build.rs`.
 
-const OPEN: &str = "<script type=\"text/javascript\">";
-const CLOSE: &str = "</script>";
+/// By DEFLATE (RFC 1951).
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.js.deflate"));
 
 /// The script of Plotly alone.
-///
-/// The crate gives script elements with Plotly first and a typesetter for formulas behind it, of
-/// which no report has need.
 pub(super) fn source() -> String {
-    let elements = plotly::Plot::offline_js_sources();
-    let script = elements.split_once(OPEN).and_then(|(_, rest)| rest.split_once(CLOSE));
-    script.expect("the crate's first element is Plotly").0.to_owned()
+    let script = miniz_oxide::inflate::decompress_to_vec(PACKED).expect("it was packed whole");
+    String::from_utf8(script).expect("it is text")
 }
 
 #[cfg(test)]
