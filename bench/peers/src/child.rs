@@ -21,6 +21,8 @@ pub struct Setup {
     pub records: u64,
     pub value_bytes: u64,
     pub seed: u64,
+    /// Of stores that have memtables.
+    pub memtable_bytes: Option<u64>,
 }
 
 impl Setup {
@@ -89,13 +91,13 @@ fn do_run<P: Peer>(
     let main = workload(setup, &run.workload, &run.distribution)?;
     let mut writes = workload(setup, "a", "uniform")?;
     (writes.mix.read, writes.mix.update) = (0.0, 1.0);
-    let mut parts = vec![Part { workload: &main, clients: ClientOptions::closed(run.threads) }];
+    let mut parts = vec![Part { workload: &main, clients: clients(run.threads, run.reads) }];
     if let Some(writer) = run.writer {
-        let mut clients = ClientOptions::closed(1);
-        if let Writer::Paced(rate) = writer {
-            clients.pace = Pace::Open { rate, arrivals: Arrivals::Fixed, outstanding: 1 };
-        }
-        parts.push(Part { workload: &writes, clients });
+        let rate = match writer {
+            Writer::Paced(rate) => Some(rate),
+            Writer::FlatOut => None,
+        };
+        parts.push(Part { workload: &writes, clients: clients(1, rate) });
     }
     let span = Nanos((run.seconds * 1e9) as u64);
     let reports = session.run_parts(peer, &parts, Some(span), |_, _| {})?;
@@ -108,6 +110,15 @@ fn do_run<P: Peer>(
         outcome.user_bytes += beside.count(OpKind::Put);
     }
     Ok(outcome)
+}
+
+/// So many threads, in an open loop if there is a rate.
+fn clients(threads: usize, rate: Option<f64>) -> ClientOptions {
+    let mut clients = ClientOptions::closed(threads);
+    if let Some(rate) = rate {
+        clients.pace = Pace::Open { rate, arrivals: Arrivals::Fixed, outstanding: threads };
+    }
+    clients
 }
 
 fn only_reads() -> Outcome {

@@ -10,6 +10,7 @@
 //!  peers ...... the stores, and the bound                                                    (peers/)
 //!  warm ....... what is stored comes into the cache of the drive                             (warm.rs)
 //!  report ..... tables and ratios                                                            (report.rs)
+//!  tails ...... tails of reads beside writes at several rates, as a picture                  (tails.rs)
 //! ```
 
 mod child;
@@ -18,6 +19,7 @@ mod parent;
 mod peer;
 mod peers;
 mod report;
+mod tails;
 mod task;
 mod warm;
 
@@ -36,7 +38,9 @@ struct Arguments {
 enum Command {
     /// Compare stores
     Run(parent::RunArguments),
-    /// One of the stores; started by `run`
+    /// Draw tails of reads beside writes: one rate of reads for all, and several of writes
+    Tails(tails::TailsArguments),
+    /// One of the stores; started by the others
     #[command(hide = true)]
     Child {
         #[arg(long)]
@@ -51,14 +55,19 @@ enum Command {
         value_bytes: u64,
         #[arg(long)]
         seed: u64,
+        #[arg(long)]
+        memtable: Option<u64>,
     },
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => parent::run(&arguments),
-        Command::Child { peer, directory, memory, records, value_bytes, seed } => {
-            let setup = child::Setup { directory, memory, records, value_bytes, seed };
+        Command::Tails(arguments) => tails::run(&arguments),
+        Command::Child { peer, directory, memory, records, value_bytes, seed, memtable } => {
+            let memtable_bytes = memtable;
+            let setup =
+                child::Setup { directory, memory, records, value_bytes, seed, memtable_bytes };
             peers::serve(&peer, &setup)
         }
     }

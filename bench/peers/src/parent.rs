@@ -17,49 +17,98 @@ use crate::report;
 use crate::task::{Outcome, Run, Task, Writer};
 use crate::warm;
 
+/// What stores are made with, and which.
 #[derive(Args)]
-pub struct RunArguments {
+pub struct Stores {
     /// Directory for the stores, on the drive that is measured; each peer gets one in it, which is removed in the end
     #[arg(long)]
-    directory: PathBuf,
+    pub directory: PathBuf,
     /// Pairs
     #[arg(long, default_value_t = 3_000_000)]
-    records: u64,
+    pub records: u64,
     /// Length of a value; keys have 32 bytes
     #[arg(long, default_value_t = 1024)]
-    value_bytes: u64,
+    pub value_bytes: u64,
     /// Memory of each process in MiB, page cache included [default: a quarter of the data]
     #[arg(long)]
     memory_mib: Option<u64>,
-    /// Seconds of each workload in each round
-    #[arg(long, default_value_t = 6.0)]
-    seconds: f64,
-    /// Rounds
-    #[arg(long, default_value_t = 2)]
-    rounds: usize,
+    /// Memtable of each store that has such, in MiB [default: 32 of this store, 64 of others]
+    #[arg(long)]
+    memtable_mib: Option<u64>,
     /// Peers, with commas between them [default: all]
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Read all that a store has stored before each of its workloads, as virtual drives have it that are cached by their host: what was
     /// stored last would be nearer than the rest. The page cache is emptied behind that
     #[arg(long)]
-    warm: bool,
-    /// Only workloads whose name has this in it
-    #[arg(long, default_value = "")]
-    only: String,
+    pub warm: bool,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// File for everything as JSON
     #[arg(long)]
-    json: Option<PathBuf>,
+    pub json: Option<PathBuf>,
+}
+
+impl Stores {
+    /// Those that are asked for, or all of `usual`.
+    pub fn names(&self, usual: &[&str]) -> anyhow::Result<Vec<String>> {
+        if let Some(unknown) = self.peers.iter().find(|name| !NAMES.contains(&name.as_str())) {
+            bail!("there is no peer {unknown}: there are {}", NAMES.join(", "));
+        }
+        let usual = || usual.iter().map(|name| (*name).to_owned()).collect();
+        Ok(if self.peers.is_empty() { usual() } else { self.peers.clone() })
+    }
+
+    /// Bytes of all keys and values.
+    pub fn data_bytes(&self) -> u64 {
+        self.records * (self.value_bytes + 32)
+    }
+
+    /// The memory of each process, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_mib.map_or(self.data_bytes() / 4, |mib| mib << 20)
+    }
+
+    /// Bytes of a memtable, if one is wished for.
+    pub fn memtable_bytes(&self) -> Option<u64> {
+        self.memtable_mib.map(|mib| mib << 20)
+    }
+
+    /// Starts a process for each of `names`; and under what conditions they are.
+    pub fn start(&self, names: &[String]) -> anyhow::Result<(Vec<Running>, String)> {
+        std::fs::create_dir_all(&self.directory)?;
+        let drops_cache = drop_page_cache();
+        let running: Vec<Running> =
+            names.iter().map(|name| Running::start(name, self)).collect::<Result<_, _>>()?;
+        let has_limit = running.iter().all(Running::has_limit);
+        let (data, memory) = (self.data_bytes(), self.memory_bytes());
+        let conditions = report::conditions(self.records, data, memory, has_limit, drops_cache);
+        eprintln!("{conditions}");
+        Ok((running, conditions))
+    }
+}
+
+#[derive(Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    stores: Stores,
+    /// Seconds of each workload in each round; each writes ten memtables and more if peers' background work is to be seen
+    #[arg(long, default_value_t = 30.0)]
+    seconds: f64,
+    /// Rounds
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+    /// Only workloads whose name has this in it
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 /// All outcomes: by workload, then by peer, one for each round.
 pub type Outcomes = Vec<(String, BTreeMap<String, Vec<Outcome>>)>;
 
 /// One peer at work.
-struct Running {
-    name: String,
+pub struct Running {
+    pub name: String,
     child: Child,
     tell: ChildStdin,
     hear: BufReader<ChildStdout>,
@@ -68,7 +117,8 @@ struct Running {
 }
 
 impl Running {
-    fn start(name: &str, arguments: &RunArguments, memory: u64) -> anyhow::Result<Self> {
+    fn start(name: &str, arguments: &Stores) -> anyhow::Result<Self> {
+        let memory = arguments.memory_bytes();
         let directory = arguments.directory.join(format!("peer-{name}"));
         if directory.exists() {
             bail!(
@@ -83,6 +133,7 @@ impl Running {
             .args(["--memory", &memory.to_string(), "--records", &arguments.records.to_string()])
             .args(["--value-bytes", &arguments.value_bytes.to_string()])
             .args(["--seed", &arguments.seed.to_string()])
+            .args(arguments.memtable_bytes().map(|bytes| format!("--memtable={bytes}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -110,7 +161,7 @@ impl Running {
 impl Running {
     /// Does a workload, with an empty page cache, and with what it has stored as near to the drive's own cache as that of others, if
     /// `warms` says so. What it leaves to be done is its own, and is over before the next peer begins.
-    fn work(&mut self, task: &Task, warms: bool) -> anyhow::Result<Outcome> {
+    pub fn work(&mut self, task: &Task, warms: bool) -> anyhow::Result<Outcome> {
         if warms {
             warm::read_all(&self.directory)?;
         }
@@ -135,7 +186,7 @@ impl Drop for Running {
 fn workloads(seconds: f64) -> Vec<(&'static str, Task)> {
     let run = |workload: &str, distribution: &str, threads, writer| {
         let (workload, distribution) = (workload.to_owned(), distribution.to_owned());
-        Task::Run(Run { workload, distribution, threads, seconds, writer })
+        Task::Run(Run { workload, distribution, threads, seconds, reads: None, writer })
     };
     vec![
         ("get uniform, 1 thread", run("c", "uniform", 1, None)),
@@ -153,30 +204,14 @@ fn workloads(seconds: f64) -> Vec<(&'static str, Task)> {
 
 /// Compares the peers.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
-    let names: Vec<String> = if arguments.peers.is_empty() {
-        NAMES.iter().map(|name| (*name).to_owned()).collect()
-    } else {
-        arguments.peers.clone()
-    };
-    if let Some(unknown) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
-        bail!("there is no peer {unknown}: there are {}", NAMES.join(", "));
-    }
-    std::fs::create_dir_all(&arguments.directory)?;
-    let data = arguments.records * (arguments.value_bytes + 32);
-    let memory = arguments.memory_mib.map_or(data / 4, |mib| mib << 20);
-    let drops_cache = drop_page_cache();
-    let mut running = Vec::new();
-    for name in &names {
-        running.push(Running::start(name, arguments, memory)?);
-    }
-    let has_limit = running.iter().all(Running::has_limit);
-    eprintln!("{}", report::conditions(arguments.records, data, memory, has_limit, drops_cache));
+    let names = arguments.stores.names(NAMES)?;
+    let (mut running, conditions) = arguments.stores.start(&names)?;
     let mut outcomes = load(&mut running)?;
     let tasks = workloads(arguments.seconds);
     for round in 1..=arguments.rounds {
         for (name, task) in tasks.iter().filter(|(name, _)| name.contains(&arguments.only)) {
             eprintln!("round {round}: {name}");
-            running.retain_mut(|peer| match peer.work(task, arguments.warm) {
+            running.retain_mut(|peer| match peer.work(task, arguments.stores.warm) {
                 Ok(outcome) => {
                     add(&mut outcomes, name, &peer.name, outcome);
                     true
@@ -190,9 +225,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         }
     }
     drop(running);
-    let conditions = report::conditions(arguments.records, data, memory, has_limit, drops_cache);
     println!("{conditions}\n{}", report::tables(&outcomes, &names));
-    if let Some(file) = &arguments.json {
+    if let Some(file) = &arguments.stores.json {
         let json = report::json(&outcomes, &conditions);
         std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(&json)?))?;
     }
@@ -204,7 +238,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
 }
 
 /// Loads them, one after the other, each until it has settled.
-fn load(running: &mut [Running]) -> anyhow::Result<Outcomes> {
+pub fn load(running: &mut [Running]) -> anyhow::Result<Outcomes> {
     let mut outcomes = Outcomes::new();
     for peer in running {
         eprintln!("load: {}", peer.name);

@@ -27,6 +27,9 @@ pub struct Run {
     pub distribution: String,
     pub threads: usize,
     pub seconds: f64,
+    /// Operations a second that fall due, evenly spaced, of which each thread has one under way; latency counts from then. Without
+    /// it each thread goes on when its last one has ended.
+    pub reads: Option<f64>,
     /// One more thread that overwrites uniformly.
     pub writer: Option<Writer>,
 }

@@ -29,7 +29,7 @@ impl Fjall {
                 .separation_threshold(256)
                 .compression(CompressionType::None);
             KeyspaceCreateOptions::default()
-                .max_memtable_size(64 << 20)
+                .max_memtable_size(setup.memtable_bytes.unwrap_or(64 << 20))
                 .data_block_compression_policy(CompressionPolicy::disabled())
                 .index_block_compression_policy(CompressionPolicy::disabled())
                 .with_kv_separation(Some(apart))

@@ -38,7 +38,7 @@ impl Levelhead {
             // Index and values share what others have as a cache of blocks.
             memory_bytes: setup.cache_bytes(),
             value_cache_bytes: setup.cache_bytes() / 2,
-            memtable_bytes: 32 << 20,
+            memtable_bytes: setup.memtable_bytes.unwrap_or(32 << 20),
             expected_value_bytes: setup.value_bytes as u32,
             ..Options::default()
         };

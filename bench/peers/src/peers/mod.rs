@@ -14,6 +14,8 @@ mod rocksdb;
 use anyhow::bail;
 
 use self::levelhead::{Form, Levelhead};
+#[cfg(feature = "rocksdb")]
+use self::rocksdb::{Background, RocksDb};
 use crate::child::{Setup, serve as serve_peer};
 
 /// All that were built in, the bound first.
@@ -24,6 +26,8 @@ pub const NAMES: &[&str] = &[
     "levelhead-inline",
     #[cfg(feature = "rocksdb")]
     "rocksdb",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb-limited",
     #[cfg(feature = "fjall")]
     "fjall",
     #[cfg(feature = "redb")]
@@ -41,7 +45,9 @@ pub fn serve(name: &str, setup: &Setup) -> anyhow::Result<()> {
         "levelhead-8k" => serve_peer(Levelhead::open(setup, Form::LargerPages)?, setup),
         "levelhead-inline" => serve_peer(Levelhead::open(setup, Form::Inline)?, setup),
         #[cfg(feature = "rocksdb")]
-        "rocksdb" => serve_peer(rocksdb::RocksDb::open(setup)?, setup),
+        "rocksdb" => serve_peer(RocksDb::open(setup, Background::Free)?, setup),
+        #[cfg(feature = "rocksdb")]
+        "rocksdb-limited" => serve_peer(RocksDb::open(setup, Background::Limited)?, setup),
         #[cfg(feature = "fjall")]
         "fjall" => serve_peer(fjall::Fjall::open(setup)?, setup),
         #[cfg(feature = "redb")]

@@ -10,8 +10,23 @@ use crate::peer::{Peer, wait_for_quiet, words};
 
 pub struct RocksDb(DB);
 
+/// What bounds flushes and compactions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    Free,
+    /// A rate limiter that finds its rate by itself, up to [`MOST_BACKGROUND`], and levels sized from the last one up.
+    Limited,
+}
+
+/// Bytes a second: four times what the fastest writer of `peers tails` puts, ten times with what levels cost.
+const MOST_BACKGROUND: i64 = 200 << 20;
+/// Refilled so often, in microseconds, so that a burst is small: `RocksDB`'s default is 100 ms.
+const REFILL_US: i64 = 10_000;
+/// `RocksDB`'s default: one in ten requests of low priority goes before one of high.
+const FAIRNESS: i32 = 10;
+
 impl RocksDb {
-    pub fn open(setup: &Setup) -> anyhow::Result<Self> {
+    pub fn open(setup: &Setup, background: Background) -> anyhow::Result<Self> {
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&Cache::new_lru_cache(setup.cache_bytes() as usize)?);
         blocks.set_bloom_filter(10.0, false);
@@ -21,8 +36,12 @@ impl RocksDb {
         options.set_compression_type(DBCompressionType::None);
         options.set_use_direct_reads(true);
         options.set_use_direct_io_for_flush_and_compaction(true);
-        options.set_write_buffer_size(64 << 20);
+        options.set_write_buffer_size(setup.memtable_bytes.unwrap_or(64 << 20) as usize);
         options.set_max_background_jobs(2);
+        if background == Background::Limited {
+            options.set_ratelimiter(MOST_BACKGROUND, REFILL_US, FAIRNESS);
+            options.set_level_compaction_dynamic_level_bytes(true);
+        }
         Ok(Self(DB::open(&options, &setup.directory)?))
     }
 
