@@ -91,3 +91,9 @@ pub use snapshot::Snapshot;
 pub use statistics::{DirectoryState, Statistics};
 pub use store::{Closed, Store};
 pub use windows::{WindowState, WindowStatistics};
+
+/// What guides show in Rust is compiled with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/guides/embed.md")]
+struct Guides;
