@@ -12,6 +12,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::parent::{self, Running, Stores};
+use crate::report;
 use crate::task::{Outcome, Run, Task, Writer};
 
 /// Those of the picture. The others are variants.
@@ -46,7 +47,10 @@ pub struct TailsArguments {
     /// Offered reads a second, the same for all
     #[arg(long, default_value_t = 1000.0)]
     reads: f64,
-    /// File for the points as CSV
+    /// Rounds; what is shown is the median of each figure, so that a drive that stalled once is not taken for a store that did
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// File for the points of all rounds as CSV
     #[arg(long)]
     csv: Option<PathBuf>,
     /// File for the picture
@@ -57,6 +61,7 @@ pub struct TailsArguments {
 /// What came of one store at one rate of writes.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
+    round: usize,
     peer: String,
     offered_writes: f64,
     writes: f64,
@@ -72,8 +77,15 @@ struct Point {
 }
 
 impl Point {
-    fn of(peer: &str, offered_writes: f64, offered_reads: f64, outcome: &Outcome) -> Self {
+    fn of(
+        round: usize,
+        peer: &str,
+        offered_writes: f64,
+        offered_reads: f64,
+        outcome: &Outcome,
+    ) -> Self {
         Self {
+            round,
             peer: peer.to_owned(),
             offered_writes,
             writes: outcome.writer_rate.unwrap_or(0.0),
@@ -113,7 +125,8 @@ pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
     let names = stores.names(USUAL)?;
     let pair_bytes = stores.value_bytes + 32;
     let lasts = |rate: &f64| seconds(memtable_bytes, pair_bytes, *rate, arguments.reads);
-    let all: f64 = arguments.rates.iter().map(lasts).sum::<f64>() * names.len() as f64;
+    let all: f64 =
+        arguments.rates.iter().map(lasts).sum::<f64>() * (names.len() * arguments.rounds) as f64;
     eprintln!(
         "{} stores at {} rates: {:.0} s besides loads",
         names.len(),
@@ -123,36 +136,39 @@ pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
     let (mut running, conditions) = stores.start(&names)?;
     parent::load(&mut running)?;
     let (begun, mut done, mut points) = (Instant::now(), 0.0, Vec::new());
-    for rate in &arguments.rates {
-        let mut failed = Vec::new();
-        for peer in &mut running {
-            match measure(peer, arguments, *rate, lasts(rate)) {
-                Ok(point) => points.push(point),
-                // Killed for want of memory, say: what the others do is still of use.
-                Err(error) => {
-                    eprintln!("{error:#}; {} is left out from here on", peer.name);
-                    failed.push(peer.name.clone());
-                    continue;
+    for round in 1..=arguments.rounds {
+        for rate in &arguments.rates {
+            let mut failed = Vec::new();
+            for peer in &mut running {
+                match measure(peer, arguments, round, *rate, lasts(rate)) {
+                    Ok(point) => points.push(point),
+                    // Killed for want of memory, say: what the others do is still of use.
+                    Err(error) => {
+                        eprintln!("{error:#}; {} is left out from here on", peer.name);
+                        failed.push(peer.name.clone());
+                        continue;
+                    }
                 }
+                done += lasts(rate);
+                let left = begun.elapsed().as_secs_f64() / done * (all - done);
+                let point = points.last().expect("it was added");
+                eprintln!(
+                    "{}, {rate} writes/s: p99.9 {:.0} us; {left:.0} s left",
+                    point.peer, point.p999_us
+                );
+                save(arguments, &conditions, &names, &points)?;
             }
-            done += lasts(rate);
-            let left = begun.elapsed().as_secs_f64() / done * (all - done);
-            let point = points.last().expect("it was added");
-            eprintln!(
-                "{}, {rate} writes/s: p99.9 {:.0} us; {left:.0} s left",
-                point.peer, point.p999_us
-            );
-            save(arguments, &conditions, &names, &points)?;
+            running.retain(|peer| !failed.contains(&peer.name));
         }
-        running.retain(|peer| !failed.contains(&peer.name));
     }
-    println!("{conditions}\n\n{}", table(&points));
+    println!("{conditions}\n\n{}", table(&medians(&points)));
     Ok(())
 }
 
 fn measure(
     peer: &mut Running,
     TailsArguments { stores, reads, .. }: &TailsArguments,
+    round: usize,
     rate: f64,
     seconds: f64,
 ) -> anyhow::Result<Point> {
@@ -171,7 +187,7 @@ fn measure(
     if outcome.mismatches > 0 {
         bail!("{}: {} answers were wrong data", peer.name, outcome.mismatches);
     }
-    Ok(Point::of(&peer.name, rate, *reads, &outcome))
+    Ok(Point::of(round, &peer.name, rate, *reads, &outcome))
 }
 
 fn save(
@@ -188,9 +204,34 @@ fn save(
         std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(&json)?))?;
     }
     if let Some(file) = svg {
-        std::fs::write(file, picture(names, points, *reads))?;
+        std::fs::write(file, picture(names, &medians(points), *reads))?;
     }
     Ok(())
+}
+
+/// Of each store and rate of writes the median of each figure, in the order of the first round.
+fn medians(points: &[Point]) -> Vec<Point> {
+    let firsts = points.iter().filter(|point| point.round == 1);
+    firsts
+        .map(|first| {
+            let is_same = |point: &&Point| {
+                point.peer == first.peer && point.offered_writes == first.offered_writes
+            };
+            let rounds: Vec<&Point> = points.iter().filter(is_same).collect();
+            let of = |figure: fn(&Point) -> f64| {
+                report::median(rounds.iter().map(|point| figure(point)).collect())
+            };
+            Point {
+                writes: of(|point| point.writes),
+                reads: of(|point| point.reads),
+                p50_us: of(|point| point.p50_us),
+                p99_us: of(|point| point.p99_us),
+                p999_us: of(|point| point.p999_us),
+                max_us: of(|point| point.max_us),
+                ..first.clone()
+            }
+        })
+        .collect()
 }
 
 /// A line for each store, up to the first rate that it does not keep up with.
@@ -209,13 +250,14 @@ fn picture(names: &[String], points: &[Point], reads: f64) -> String {
 }
 
 fn as_csv(points: &[Point]) -> String {
-    let head = "peer,offered_writes,writes,offered_reads,reads,read_count,p50_us,p99_us,p999_us,max_us,written_bytes,seconds,keeps_up\n";
+    let head = "round,peer,offered_writes,writes,offered_reads,reads,read_count,p50_us,p99_us,p999_us,max_us,written_bytes,seconds,keeps_up\n";
     points.iter().fold(head.to_owned(), |mut text, point| {
-        let Point { peer, offered_writes, writes, offered_reads, reads, read_count, .. } = point;
+        let Point { round, peer, offered_writes, writes, offered_reads, reads, read_count, .. } =
+            point;
         let Point { p50_us, p99_us, p999_us, max_us, written_bytes, seconds, .. } = point;
         writeln!(
             text,
-            "{peer},{offered_writes},{writes:.0},{offered_reads},{reads:.0},{read_count},{p50_us:.1},{p99_us:.1},{p999_us:.1},\
+            "{round},{peer},{offered_writes},{writes:.0},{offered_reads},{reads:.0},{read_count},{p50_us:.1},{p99_us:.1},{p999_us:.1},\
              {max_us:.0},{written_bytes},{seconds:.1},{}",
             point.keeps_up()
         )
