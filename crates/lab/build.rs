@@ -7,6 +7,10 @@ const CLOSE: &str = "</script>";
 /// Of 10.
 const EFFORT: u8 = 6;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells build scripts by variables of the environment"
+)]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Crate `plotly` gives script elements with Plotly first and a typesetter for formulas behind it, of which no report has need.
