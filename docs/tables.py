@@ -11,7 +11,7 @@ docs/results/NAME, with `run.json`: the command, and the size of the experiments
 of which the command makes the whole report again in a second (docs/results/README.md). A table of docs/reproduction.md stands
 between `<!-- table NAME FILE -->` and `<!-- end -->`, and is what docs/results/NAME/FILE.csv has: `comparisons`, or a
 figure of bars, with a row for each series and a column for each of what it is over. Between `<!-- run NAME -->`
-and `<!-- end -->` stands what `run.json` says. All other text is written by hand and stays as it is.
+and `<!-- end -->` stands what `run.json` says; below `<!-- tally all -->` how many claims come to which verdict. All other text is written by hand and stays as it is.
 """
 
 import csv
@@ -24,7 +24,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 DOCUMENT = DOCS / "reproduction.md"
 RESULTS = DOCS / "results"
-MADE = re.compile(r"<!-- (table|run) (\S+)( \S+)? -->\n.*?<!-- end -->", re.DOTALL)
+MADE = re.compile(r"<!-- (table|run|tally) (\S+)( \S+)? -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def row(cells):
@@ -33,8 +33,15 @@ def row(cells):
 
 def comparisons(rows):
     headings = ["what", "paper", "ours", "verdict", "why"]
-    columns = ["what", "paper", "ours", "holds", "sentence"]
-    return [row(headings), "|" + "---|" * len(headings)] + [row([r[c] for c in columns]) for r in rows]
+    return [row(headings), "|" + "---|" * len(headings)] + [
+        row([r["what"], r["paper"], r["ours"], verdict(r), r["sentence"]]) for r in rows
+    ]
+
+
+def verdict(of):
+    """The verdict of a row, and whether it counts."""
+    remarks = {"yes": "", "fitted": ", fitted", "no": ", not counted"}
+    return of["holds"] + ("" if of["holds"] == "not applicable" else remarks[of["counted"]])
 
 
 def bars(rows):
@@ -59,12 +66,27 @@ def run(name):
     return [f"`{of['command']}`: {of['scale']}."]
 
 
+def tally():
+    """A row for each directory: its claims by verdict, and those that are fitted."""
+    headings = ["docs/results", "claims", "holds", "deviates", "does not hold", "fitted besides"]
+    lines = [row(headings), "|" + "---|" * len(headings)]
+    for path in sorted(RESULTS.glob("*/comparisons.csv")):
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        verdicts = [r["holds"] for r in rows if r["counted"] == "yes"]
+        fitted = [r["holds"] for r in rows if r["counted"] == "fitted"]
+        counts = [str(verdicts.count(verdict)) for verdict in headings[2:5]]
+        words = ", ".join(f"{fitted.count(v)} {v}" for v in headings[2:5] if v in fitted)
+        lines.append(row([path.parent.name, str(len(verdicts)), *counts, words]))
+    return lines
+
+
 def made(text):
     """The document with all that is made of results."""
 
     def replace(match):
         kind, name, figure = match[1], match[2], (match[3] or "").strip()
-        lines = table(name, figure) if kind == "table" else run(name)
+        lines = {"table": lambda: table(name, figure), "run": lambda: run(name), "tally": tally}[kind]()
         return "\n".join([match[0].splitlines()[0], *lines, "<!-- end -->"])
 
     return MADE.sub(replace, text)

@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use check::ReportError;
-pub use comparison::Comparison;
+pub use comparison::{Comparison, Counted};
 pub use figure::{Axis, BarSeries, Figure, FigureKind, Scale, Series};
 pub use marks::{Published, Stretch};
 pub use unit::Unit;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::comparison::{Comparison, counts};
+use super::comparison::{Comparison, Counted, counts};
 use super::html::{escaped, script_json};
 use super::verdict::{RULE, Verdict};
 use super::{Figure, Report, Table, numbers, plotly_js};
@@ -31,7 +31,7 @@ pub(super) fn render(report: &Report, tables: &[Table]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {header}{contents}{comparisons}{tables}{figures}{notes}{footer}</main>\n\
+         {header}{contents}{tables}{figures}{comparisons}{notes}{footer}</main>\n\
          <script type=\"application/json\" id=\"report\">{json}</script>\n\
          <script>{plotly}</script>\n<script>\n{AXES}</script>\n<script>\n{DRAW}</script>\n</body>\n</html>\n",
         title = escaped(&report.title),
@@ -59,14 +59,17 @@ fn header(report: &Report) -> String {
     )
 }
 
-/// How many published claims come to which verdict, in a line.
+/// How many published claims come to which verdict, in a line, and how many fitted ones in another.
 fn tally(comparisons: &[Comparison]) -> String {
-    let (claims, counts) = counts(comparisons);
+    let (claims, of_claims) = counts(comparisons, Counted::Yes);
+    let (fitted, of_fitted) = counts(comparisons, Counted::Fitted);
     if comparisons.is_empty() {
         return String::new();
     }
-    let badges = counts.map(|(verdict, count)| badge(verdict, &format!(": {count}")));
-    let others = comparisons.len() - claims;
+    let badges = |counts: [(Verdict, usize); 3]| {
+        counts.map(|(verdict, count)| badge(verdict, &format!(": {count}"))).join(" ")
+    };
+    let others = comparisons.len() - claims - fitted;
     let others = if others > 0 {
         format!(
             "<span class=\"none\">not counted: {others} that are no published claim, or one of these under other conditions</span>"
@@ -74,9 +77,16 @@ fn tally(comparisons: &[Comparison]) -> String {
     } else {
         String::new()
     };
+    let fitted = match fitted {
+        0 => String::new(),
+        fitted => format!(
+            "<dt>{fitted} fitted besides</dt><dd class=\"tally\">{}</dd>\n",
+            badges(of_fitted)
+        ),
+    };
     format!(
-        "<dt>{claims} published claims</dt><dd class=\"tally\">{} {others}</dd>\n",
-        badges.join(" ")
+        "<dt>{claims} published claims</dt><dd class=\"tally\">{} {others}</dd>\n{fitted}",
+        badges(of_claims)
     )
 }
 
@@ -85,13 +95,13 @@ fn contents(report: &Report) -> String {
         return String::new();
     }
     let mut html = "<nav aria-label=\"Contents\">\n<ul>\n".to_owned();
-    if !report.comparisons.is_empty() {
-        html.push_str("<li><a href=\"#comparisons\">The paper and this run</a></li>\n");
-    }
     for (number, figure) in (1..).zip(&report.figures) {
         let title = escaped(&figure.title);
         writeln!(html, "<li><a href=\"#{}\">Figure {number}. {title}</a></li>", figure.id)
             .expect("a string takes any text");
+    }
+    if !report.comparisons.is_empty() {
+        html.push_str("<li><a href=\"#comparisons\">The paper and this run</a></li>\n");
     }
     html.push_str("</ul>\n</nav>\n");
     html
@@ -131,7 +141,7 @@ fn comparison(one: &Comparison) -> String {
         escaped(&one.what),
         value("Paper", &one.paper),
         value("Ours", &one.ours),
-        badge(one.holds, ""),
+        badge(one.holds, "") + one.remark(),
         escaped(&one.sentence),
     )
 }

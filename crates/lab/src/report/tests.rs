@@ -49,7 +49,7 @@ fn report(figures: Vec<Figure>) -> Report {
             ours: "1.9x".to_owned(),
             holds: Verdict::Holds,
             sentence: "lower, \"as\" said".to_owned(),
-            counted: true,
+            counted: Counted::Yes,
         }],
         notes: vec!["<b>".to_owned()],
     }
@@ -100,8 +100,8 @@ fn csv_has_units_in_its_headings() {
     );
     assert_eq!(
         file(&report, "comparisons.csv"),
-        "id,what,paper,ours,holds,sentence\n\
-         tail,p99 of gets,2.1x lower (Fig. 9),1.9x,holds,\"lower, \"\"as\"\" said\"\n"
+        "id,what,paper,ours,holds,counted,sentence\n\
+         tail,p99 of gets,2.1x lower (Fig. 9),1.9x,holds,yes,\"lower, \"\"as\"\" said\"\n"
     );
 }
 
@@ -184,17 +184,45 @@ fn published_claims_are_counted_once_and_the_rule_stands_below_them() {
         other("missed", Verdict::DoesNotHold),
         other("again", Verdict::Deviates).again(),
         other("arithmetic", Verdict::NotApplicable),
+        other("tuned", Verdict::Holds).fitted(),
     ]);
     let page = file(&report, "index.html");
     assert!(page.contains("<dt>2 published claims</dt>"), "the page counts others");
     assert!(page.contains("holds: 1<") && page.contains("deviates: 0<"), "or miscounts");
     assert!(page.contains("does not hold: 1<") && page.contains("not counted: 2 "), "or miscounts");
+    assert!(page.contains("<dt>1 fitted besides</dt>"), "or has those that are fitted among them");
+    assert!(page.contains("holds</span>, fitted") && page.contains("deviates</span>, not counted"));
     let table = report.table();
     for text in [&page, &table] {
         assert!(text.contains("within 30 %") && text.contains("otherwise does not hold"));
     }
-    let tally = "Of 2 published claims holds: 1, deviates: 0, does not hold: 1.";
+    let tally = "Of 2 published claims holds: 1, deviates: 0, does not hold: 1. Of 1 fitted ones besides holds: 1, deviates: 0, does not hold: 0.";
     assert!(table.contains(tally), "{table}");
+}
+
+#[test]
+fn the_table_of_comparisons_says_which_rows_count() {
+    let mut report = report(Vec::new());
+    let claim = report.comparisons[0].clone();
+    let other = |id: &str, holds| Comparison { id: id.to_owned(), holds, ..claim.clone() };
+    report.comparisons.extend([
+        other("again", Verdict::Deviates).again(),
+        other("tuned", Verdict::Holds).fitted(),
+        other("arithmetic", Verdict::NotApplicable),
+    ]);
+    let csv = file(&report, "comparisons.csv");
+    for cells in [",holds,yes,", ",deviates,no,", ",holds,fitted,", ",not applicable,no,"] {
+        assert_eq!(csv.matches(cells).count(), 1, "{cells} in {csv}");
+    }
+}
+
+#[test]
+fn figures_stand_before_rows() {
+    let page =
+        file(&report(vec![lines("one", &[(1.0, 2.5)]), bars(vec![Some(1.0), None])]), "index.html");
+    let at = |text: &str| page.find(text).expect("it is there");
+    assert!(at("<figure id=\"bars\"") < at("<section id=\"comparisons\""));
+    assert!(at("<a href=\"#bars\"") < at("<a href=\"#comparisons\""));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::report::{Comparison, Verdict};
+use crate::report::{Comparison, Counted, Verdict};
 use crate::units::{count_text, three_digits};
 
 /// A factor: `3.6x`.
@@ -47,11 +47,6 @@ pub(super) fn beside(published: f64, ours: f64, text: impl fmt::Display) -> Stri
     format!("{text} (ours/paper {factor:.digits$})")
 }
 
-/// Whether a statement holds.
-pub(super) fn holds(does: bool) -> Verdict {
-    if does { Verdict::Holds } else { Verdict::DoesNotHold }
-}
-
 /// A row of the table.
 pub(super) fn row(
     id: &str,
@@ -68,7 +63,7 @@ pub(super) fn row(
         ours: ours.into(),
         holds: verdict,
         sentence: sentence.into(),
-        counted: true,
+        counted: Counted::Yes,
     }
 }
 

@@ -1,8 +1,8 @@
 //! A report with one figure of each kind and numbers as they might be. They are invented.
 
 use lab::report::{
-    Axis, BarSeries, Comparison, Figure, FigureKind, Published, Report, Scale, Series, Stretch,
-    Unit, Verdict,
+    Axis, BarSeries, Comparison, Counted, Figure, FigureKind, Published, Report, Scale, Series,
+    Stretch, Unit, Verdict,
 };
 
 const DESIGNS: [&str; 4] = ["pink", "hash", "lsm in host", "lsm with bloom filters"];
@@ -230,7 +230,7 @@ fn comparisons() -> Vec<Comparison> {
             ours: text(ours),
             holds,
             sentence: text(sentence),
-            counted: true,
+            counted: Counted::Yes,
         }
     };
     rows.into_iter().enumerate().map(comparison).collect()

@@ -5,7 +5,7 @@ use crate::report::{Comparison, Verdict};
 use crate::reproduce::iter::{DEGREES, SWEPT_BYTES, TAIL_BYTES};
 use crate::reproduce::iter_bounds::Board;
 use crate::reproduce::iter_measured::{Index, Layout, Measured, Swept, Tail};
-use crate::reproduce::words::{beside, holds, micros, row, times};
+use crate::reproduce::words::{beside, micros, row, times};
 
 /// What the slide says of index prefetch.
 pub(super) const PUBLISHED_TAIL: f64 = 3.6;
@@ -138,8 +138,7 @@ fn residual_row(measured: &Measured) -> Comparison {
         "what index prefetch leaves where units were met, tables",
         "channel conflicts keep the tail from going altogether",
         format!("{} at {at}, {} in the median", micros(left), micros(median)),
-        // A twentieth is less than any conflict takes.
-        holds(left > 1.05 * median),
+        Verdict::of_more(left / median),
         format!(
             "Random layout; in sequential layout {} is left there. {} tables that were read ahead had not come in time; the longest \
              Next took {} instead of {}.",

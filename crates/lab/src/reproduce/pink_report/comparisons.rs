@@ -6,7 +6,7 @@ use super::{
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::pink::{Cell, Measured, READS, System};
 use crate::reproduce::pink_memory;
-use crate::reproduce::words::{beside, change, holds, row};
+use crate::reproduce::words::{beside, change, row};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     let mut rows = headline_rows(measured);
@@ -82,14 +82,19 @@ fn direction_rows(measured: &Measured) -> Vec<Comparison> {
 }
 
 fn worst_case(measured: &Measured) -> Comparison {
-    let most = |design| measured.system(design).most_reads();
+    let most = |design| measured.system(design).most_reads() as f64;
     let (pink, lsm, hash) = (most("pink"), most("lightstore"), most("hash"));
     row(
         "pink-worst-case",
         "most flash reads of a get",
         "PinK 2, LSM-tree 5, hash unbounded (slides)",
         format!("PinK {pink}, LSM-tree {lsm}, hash {hash}"),
-        holds(pink <= 2 && pink < lsm),
+        Verdict::of_all([
+            Verdict::of_bound(2.0, pink),
+            Verdict::of_bound(5.0, lsm),
+            Verdict::of_less(pink / lsm),
+            Verdict::of_less(pink / hash),
+        ]),
         "PinK's bound is asserted on every get. That of the LSM-tree is 5; how many a run meets \
          depends on how many filters fail at once.",
     )
@@ -108,7 +113,7 @@ fn compaction(measured: &Measured) -> Comparison {
             change(lsm, pink),
             change(reads("lightstore"), reads("pink"))
         ),
-        holds(pink < lsm),
+        Verdict::of_less(pink / lsm),
         format!(
             "{pink:.2} bytes written by compaction for each byte of users, against {lsm:.2}. The \
              formulas of the released code give half to two thirds less."
@@ -124,9 +129,6 @@ fn read_directions(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// Within this factor nothing is told: other orders of loading the same pairs move p99 and mean of C as far.
-const TOO_CLOSE: f64 = 1.1;
-
 /// In how many workloads `PinK` beats hash on what `of` gives, and what was measured in the others.
 fn direction(
     measured: &Measured,
@@ -134,61 +136,34 @@ fn direction(
     more_is_better: bool,
     of: fn(&Cell) -> f64,
 ) -> Comparison {
+    let beats = |[hash, pink]: &[&Cell; 2]| {
+        let ratio = of(pink) / of(hash);
+        if more_is_better { Verdict::of_more(ratio) } else { Verdict::of_less(ratio) }
+    };
     let told = READS.map(|workload| {
         let found = cells_of_both(measured, workload);
-        (lead(found.iter().map(|pair| of(pair[1]) / of(pair[0])), more_is_better), workload, found)
+        (Verdict::of_all(found.iter().map(beats)), workload, found)
     });
-    let count = |lead| told.iter().filter(|(of, ..)| *of == lead).count();
-    let (ahead, behind, close) = (count(Lead::Ahead), count(Lead::Behind), count(Lead::NotTold));
-    let others = told.iter().filter(|(lead, ..)| *lead != Lead::Ahead);
+    let others: Vec<_> = told.iter().filter(|(verdict, ..)| *verdict != Verdict::Holds).collect();
     let why: Vec<String> =
-        others.map(|(_, workload, found)| why_not_ahead(workload, found, of)).collect();
-    let not_told = match close {
-        0 => String::new(),
-        close => format!(
-            ", and in {close} within a tenth, or one way behind the workloads before and another way on a fresh drive, \
-             where nothing is told"
-        ),
-    };
-    let verdict =
-        if behind == 0 && close > 0 { Verdict::NotApplicable } else { holds(behind == 0) };
+        others.iter().map(|(_, workload, found)| why_not_ahead(workload, found, of)).collect();
     row(
         &format!("pink-direction-{name}"),
         &format!("PinK beats hash on {name} in every read workload"),
         "it does (slides)",
-        format!("in {ahead} of {}{not_told}", READS.len()),
-        verdict,
+        format!("in {} of {}", READS.len() - others.len(), READS.len()),
+        Verdict::of_all(told.iter().map(|(verdict, ..)| *verdict)),
         if why.is_empty() { "In all of them.".to_owned() } else { why.join("; ") },
     )
 }
 
 /// Hash and `PinK` under a workload: behind the workloads before it, whose memtables and collection it finds, and, where that was
-/// run, on a fresh drive. What one of them says and the other does not is the doing of what came before.
+/// run, on a fresh drive: what one of them says and the other does not is the doing of what came before.
 fn cells_of_both<'a>(measured: &'a Measured, workload: &str) -> Vec<[&'a Cell; 2]> {
     let behind = ["hash", "pink"].map(|design| measured.system(design).ran(workload));
     let [hash, pink] = &measured.costly[0];
     let fresh = hash.cell(workload).zip(pink.cell(workload)).map(|(hash, pink)| [hash, pink]);
     std::iter::once(behind).chain(fresh).collect()
-}
-
-/// Who is ahead.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Lead {
-    Ahead,
-    Behind,
-    NotTold,
-}
-
-/// By ratios of `PinK` over hash, all of which have to say the same.
-fn lead(ratios: impl Iterator<Item = f64> + Clone, more_is_better: bool) -> Lead {
-    let mut leads = ratios.map(|ratio| if more_is_better { ratio } else { 1.0 / ratio });
-    if leads.clone().all(|lead| lead >= TOO_CLOSE) {
-        Lead::Ahead
-    } else if leads.all(|lead| lead <= 1.0 / TOO_CLOSE) {
-        Lead::Behind
-    } else {
-        Lead::NotTold
-    }
 }
 
 fn why_not_ahead(workload: &str, found: &[[&Cell; 2]], of: fn(&Cell) -> f64) -> String {
@@ -219,16 +194,11 @@ fn aids_row(measured: &Measured) -> Comparison {
         "prefixes and range pointers",
         "faster Load and C (slide 30; no value)",
         format!("Load {}, C {}", change(without.0, with.0), change(without.1, with.1)),
-        faster((with.0 / without.0).max(with.1 / without.1)),
+        Verdict::of_all([with.0 / without.0, with.1 / without.1].map(Verdict::of_more)),
         "They save comparisons of whole keys, which the firmware's four cores do beside the reads \
          of 64 requests: with the times that are assumed for the firmware, flash is the bottleneck and \
          little of it shows. What firmware takes is not published: see the row where it takes ten times as long.",
     )
-}
-
-/// Whether something became faster; within a hundredth nothing can be told.
-pub(super) fn faster(factor: f64) -> Verdict {
-    if (factor - 1.0).abs() < 0.01 { Verdict::NotApplicable } else { holds(factor > 1.0) }
 }
 
 /// `PinK` beside the LSM-tree with filters, whose gets read little more than one page either.
@@ -240,9 +210,7 @@ fn beside_tree(measured: &Measured) -> Comparison {
         format!("{} {} and {}", workload.to_uppercase(), of(p99), of(rate))
     });
     let ours = ratio(measured, "pink", "lightstore", p99);
-    let shorter = READS
-        .iter()
-        .all(|workload| one_ratio(measured, "pink", "lightstore", workload, p99) < 1.0 / TOO_CLOSE);
+    let shorter = READS.map(|workload| one_ratio(measured, "pink", "lightstore", workload, p99));
     row(
         "pink-lsm",
         "p99 of gets, PinK against the LSM-tree, 64 outstanding",
@@ -252,7 +220,7 @@ fn beside_tree(measured: &Measured) -> Comparison {
             change(1.0, ours),
             change(1.0, ratio(measured, "pink", "lightstore", rate))
         ),
-        holds(shorter),
+        Verdict::of_all(shorter.map(Verdict::of_less)),
         format!(
             "p99 and throughput by workload: {}. {} In a closed loop the faster system also has more writes in the way of \
              its gets; at equal rates see below.",
@@ -260,7 +228,6 @@ fn beside_tree(measured: &Measured) -> Comparison {
             causes(measured, ("lightstore", "the LSM-tree")),
         ),
     )
-    .again()
 }
 
 /// The published code merges levels as a whole; slices are a choice of ours (docs/decisions/0005).
@@ -295,30 +262,14 @@ fn accelerator(measured: &Measured) -> Comparison {
     row(
         "pink-hw",
         "merge accelerator against software, Load",
-        "faster merges, more flash I/O (slides; no value)",
+        "faster merges, at the price of more flash I/O (slides; no value)",
         change(load(software), load(hardware)),
-        Verdict::NotApplicable,
+        Verdict::of_more(load(hardware) / load(software)),
         format!(
-            "No published number. The accelerator reads both inputs from flash and pinned segments \
-             are written first: {:.2} bytes read for each byte of users in place of {:.2}.",
+            "The verdict is on the gain. The price is paid: the accelerator reads both inputs from flash and pinned segments \
+             are written first, {:.2} bytes read for each byte of users in place of {:.2}.",
             read(hardware),
             read(software)
         ),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Lead, lead};
-
-    #[test]
-    fn who_is_ahead_is_so_on_a_fresh_drive_too() {
-        let of = |ratios: &[f64]| lead(ratios.iter().copied(), true);
-        assert_eq!(of(&[1.2, 1.3]), Lead::Ahead);
-        assert_eq!(of(&[1.2, 0.8]), Lead::NotTold);
-        assert_eq!(of(&[0.8, 0.7]), Lead::Behind);
-        assert_eq!(of(&[1.05]), Lead::NotTold);
-        assert_eq!(of(&[1.2, 1.05]), Lead::NotTold);
-        assert_eq!(lead([0.5, 0.6].into_iter(), false), Lead::Ahead);
-    }
 }

@@ -84,14 +84,10 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
         format!("{} {p99:.2}x and {p999:.2}x", system.name)
     };
     let (of_hash, of_pink) = (reads(hash), reads(pink));
-    let is_longer =
-        |than: &LatencySummary| of_hash.p99_us > than.p99_us && of_hash.p999_us > than.p999_us;
     // A block takes one read of flash, and a pair more: a tail that is hash's own is longer than that of another index too.
-    let verdict = match (is_longer(&block), is_longer(&of_pink)) {
-        (true, true) => Verdict::Holds,
-        (true, false) => Verdict::Deviates,
-        (false, _) => Verdict::DoesNotHold,
-    };
+    let is_longer = [block, of_pink].into_iter().flat_map(|than| {
+        [of_hash.p99_us / than.p99_us, of_hash.p999_us / than.p999_us].map(Verdict::of_more)
+    });
     let load = |system: &System| system.load().operations_per_second;
     let gets_of_c = |system: &System| system.ran("c").operations_per_second;
     let p99_of_c = |system: &System| system.ran("c").get.p99_us;
@@ -101,7 +97,7 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
             "p99 and p99.9 of reads of a hash-indexed drive over those of a block drive",
             "longer (slide; no value, two products of one maker)",
             over(hash),
-            verdict,
+            Verdict::of_all(is_longer),
             format!(
                 "64 reads at a time, keys and blocks uniform. The block drive has p99 {:.0} us and p99.9 {:.0} us. Besides: {}, {}, \
                  {}. A get of hash takes {:.2} flash reads on average, {} at most, and a block one. So any drive of pairs is slower here; \
@@ -124,7 +120,10 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
                 change(load(&motivation.host), load(lsm)),
                 change(gets_of_c(&motivation.host), gets_of_c(lsm))
             ),
-            Verdict::NotApplicable,
+            Verdict::of_all(
+                [load(lsm) / load(&motivation.host), gets_of_c(lsm) / gets_of_c(&motivation.host)]
+                    .map(Verdict::of_less),
+            ),
             format!(
                 "Load: {:.0} puts/s in the drive, {:.0} with PinK, {:.0} on the host. p99 of C's gets: {:.0} us, {:.0} us and \
                  {:.0} us. The host's values move with their keys in compactions, and its processor and memory are a host's.",

@@ -2,7 +2,7 @@
 
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{Cell, Measured, WORKLOADS};
-use crate::reproduce::words::{beside, holds, micros, row, times};
+use crate::reproduce::words::{beside, micros, row, times};
 
 pub(super) fn motivation(measured: &Measured) -> Vec<Comparison> {
     let mut rows = tail(measured);
@@ -28,7 +28,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
             "gets without anything in their way, Base",
             "less than 200 us (section 3.1, figure 3a)",
             format!("p90 {} at most", micros(usual)),
-            holds(usual < 200.0),
+            Verdict::of_bound(200.0, usual),
             "The p90 of the workload with the longest.",
         ),
         row(
