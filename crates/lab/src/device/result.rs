@@ -151,10 +151,13 @@ pub struct DirectionResult {
     /// Latencies, in an open loop from the intended start.
     #[serde(serialize_with = "resolution::one")]
     pub latency: LatencySummary,
-    /// Of those begun and ended while the set was in its deterministic window, as the host's commands make it; absent where
-    /// there were none, as is what follows.
+    /// Of those begun and ended while the set was in its deterministic window: after the host's command, until the host or
+    /// the drive left the window; absent where there were none, as is what follows.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_in_dtwin: Option<LatencySummary>,
+    /// Of those begun after the host's command and ended after the drive had left the window by itself.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
+    pub latency_after_drive_left: Option<LatencySummary>,
     /// Of all others, of a set that is taken to windows.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_outside_dtwin: Option<LatencySummary>,
@@ -362,6 +365,7 @@ fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {
         bytes_per_second: per_second(part.blocks * u64::from(BLOCK_BYTES)),
         latency: part.summary(),
         latency_in_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.inside)),
+        latency_after_drive_left: part.by_window.as_ref().and_then(|by| some_summary(&by.left)),
         latency_outside_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.outside)),
     }
 }
