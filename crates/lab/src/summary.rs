@@ -18,6 +18,7 @@ use crate::ageing::AgeingResult;
 use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
 use crate::device::Before;
 use crate::flash_work::{pages, reads_behind, waited_us};
+use crate::late::late_s;
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, GetTimesResult, HedgesResult,
@@ -137,6 +138,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         trace: spec.trace.as_ref().map(|trace| trace_result(trace, &spec.clients, run)),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),
+        late_s: late_s(run.late, run.elapsed().as_secs_f64()),
         flash_reads_per_get: difference(
             after.engine.reads_per_get.counts(),
             before.engine.reads_per_get.counts(),

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use workload::{LatencySummary, OpKind};
 
+use crate::late::fell_behind;
 use crate::resolution;
 use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
@@ -26,6 +27,7 @@ pub fn render(result: &BenchResult) -> String {
         result.trace.as_ref().map_or(String::new(), trace::trace),
         ageing::ageing(result),
         latencies(&result.operations, &result.load.put),
+        late(result),
         reads(result),
         index::memory(result),
         index::index(result),
@@ -123,6 +125,12 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
         row("put (load)", load);
     }
     resolution::explained(&table.to_string())
+}
+
+/// Whether the run fell behind the rate that it was offered, and how far.
+fn late(result: &BenchResult) -> String {
+    let name = if result.trace.is_some() { "the replay" } else { "the open loop" };
+    result.late_s.map_or(String::new(), |seconds| fell_behind(name, seconds))
 }
 
 fn reads(result: &BenchResult) -> String {

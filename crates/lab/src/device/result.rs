@@ -19,10 +19,8 @@ use super::skew::Distribution;
 use super::stream::StreamSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
+use crate::late::late_s;
 use crate::resolution;
-
-/// An open loop fell behind if its last operation began later than this share of its time.
-const FELL_BEHIND: f64 = 0.01;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -321,7 +319,7 @@ fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
         rate: spec.total_rate(),
         depth: spec.outstanding(),
         numjobs: spec.numjobs.filter(|jobs| *jobs > 1),
-        late_s: Some(stream.late.as_secs_f64()).filter(|late| *late > seconds * FELL_BEHIND),
+        late_s: late_s(stream.late, seconds),
         start_s: stream.started.as_secs_f64(),
         virtual_seconds: seconds,
         directions: stream.parts().map(|(d, part)| (d.name(), of(part))).collect(),

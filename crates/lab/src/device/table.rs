@@ -6,6 +6,7 @@ use workload::LatencySummary;
 
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
 use super::sets::SetChoice;
+use crate::late::fell_behind;
 use crate::resolution;
 use crate::table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
@@ -160,11 +161,7 @@ const LEFT: &str = "left by the drive: after the host's DTWIN command, but the d
 
 /// Which open loops fell behind, and how far.
 fn late(streams: &[StreamResult]) -> String {
-    let late = streams.iter().filter_map(|stream| {
-        let seconds = span_text(stream.late_s?);
-        let name = &stream.name;
-        Some(format!("{name} fell behind: its last operation began {seconds} s late"))
-    });
+    let late = streams.iter().filter_map(|stream| Some(fell_behind(&stream.name, stream.late_s?)));
     late.collect::<Vec<_>>().join("\n")
 }
 
