@@ -43,6 +43,7 @@ pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
             before.reads_per_get.counts(),
         ),
         flash_reads_bound: None,
+        flash_reads_bound_least: None,
         write_amplification: amplification.all,
         run_write_amplification: amplification.run,
         memory_bytes: memory(&settled.inside.memory, spec.memory_bytes, &settled.inside.stats),
