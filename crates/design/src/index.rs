@@ -336,6 +336,18 @@ impl<M: Medium> Index<M> {
         }
     }
 
+    /// Begins to watch [`Self::read_bound`].
+    pub fn watch_read_bound(&self) {
+        if let Self::Lsm(engine) = self {
+            engine.watch_read_bound();
+        }
+    }
+
+    /// The least and the most that [`Self::read_bound`] was since it is watched.
+    pub fn read_bounds(&self, key_len: usize, value_len: u32) -> Option<(u32, u32)> {
+        self.lsm().map(|engine| engine.read_bounds(key_len, value_len))
+    }
+
     /// The level sizes in force and the segments and entries of each level, L1 first, if there are
     /// levels.
     pub fn levels(&self) -> Option<(LevelPlan, Vec<(u64, u64)>)> {

@@ -123,6 +123,8 @@ pub(crate) struct Inner<M> {
     pub columns: Option<ColumnForm>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
+    /// The least and the most that `most_index_reads` was since somebody began to watch it.
+    pub index_reads_seen: Cell<(u32, u32)>,
     /// The tables that levels are made of, if they are.
     pub tables: Option<Tables>,
     /// Descriptors of the segments of all versions.
@@ -247,6 +249,7 @@ impl<M: Medium> Engine<M> {
             is_squeezing: Cell::new(false),
             is_crowded_out: Cell::new(false),
             rested_after: Cell::new(u64::MAX),
+            index_reads_seen: Cell::default(),
             wakes_at: Cell::new(Nanos::ZERO),
             short_of: Cell::new(0),
             compaction_buffers: Cell::new(0),
@@ -372,6 +375,17 @@ impl<M: Medium> Engine<M> {
     /// The most flash reads that the Get of a value of `value_len` bytes can take.
     pub fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
         self.inner.read_bound(key_len, value_len)
+    }
+
+    /// Begins to watch [`Self::read_bound`].
+    pub fn watch_read_bound(&self) {
+        let now = self.inner.most_index_reads();
+        self.inner.index_reads_seen.set((now, now));
+    }
+
+    /// The least and the most that [`Self::read_bound`] was since it is watched.
+    pub fn read_bounds(&self, key_len: usize, value_len: u32) -> (u32, u32) {
+        self.inner.read_bounds(key_len, value_len)
     }
 
     /// Changes how iterators read that are made from now on.

@@ -327,6 +327,7 @@ async fn measure<S: Subject>(
         windowing.start().await;
     }
     let before_run = Snapshot::of(subject);
+    subject.index().watch_read_bound();
     let operations = spec.operations();
     observer.borrow_mut().begin("run", operations);
     let sampler = spec.sample_every.map(|every| Sampler::start(handle, subject, every));

@@ -176,8 +176,10 @@ async fn on_drive(
         sets.map(|id| (id, ssd.report(id).expect("the drive has it"))).collect::<Vec<_>>()
     };
     let before = reports(&ssd);
-    let ran =
-        run::watched(&handle, ssd.clone(), Ssd::submission_queue, plan, (stop, watch), progress);
+    let asked = ssd.clone();
+    let left = Box::new(move |set| asked.windows_broken(set).expect("the drive has it"));
+    let device = (ssd.clone(), left as _);
+    let ran = run::watched(&handle, device, Ssd::submission_queue, plan, (stop, watch), progress);
     let ran = ran.await;
     let sets = before.into_iter().zip(reports(&ssd));
     JobReport {

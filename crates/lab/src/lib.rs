@@ -17,6 +17,7 @@ pub mod device;
 pub mod fit;
 mod flash_work;
 mod inputs;
+mod late;
 pub mod live;
 pub mod picture;
 pub mod plan;

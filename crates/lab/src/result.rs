@@ -56,10 +56,18 @@ pub struct BenchResult {
     pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
     pub throughput_ops_per_second: f64,
+    /// How late the run's last operation began, in seconds; absent where that was within a hundredth of the time it took, and
+    /// of closed loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_s: Option<f64>,
     /// Gets by flash reads; the index is the number of reads.
     pub flash_reads_per_get: Vec<u64>,
-    /// Flash reads that no Get may exceed; null for a design without such a bound.
+    /// Flash reads that no Get of the run might exceed; null for a design without such a bound. Where the bound changed with
+    /// the levels this is the largest that was in force.
     pub flash_reads_bound: Option<u32>,
+    /// The least that was in force; absent where the bound did not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flash_reads_bound_least: Option<u32>,
     /// Flash bytes programmed per byte of keys and values written, load included; absent if
     /// nothing was written.
     pub write_amplification: Option<f64>,

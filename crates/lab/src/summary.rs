@@ -18,6 +18,7 @@ use crate::ageing::AgeingResult;
 use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
 use crate::device::Before;
 use crate::flash_work::{pages, reads_behind, waited_us};
+use crate::late::late_s;
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, GetTimesResult, HedgesResult,
@@ -120,6 +121,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
     let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
     let (past, before, run) = (&phases.past, &phases.before_run, &phases.run);
     let PairBytes { key: key_bytes, value: value_bytes } = spec.longest_pair();
+    let bounds = subject.index().read_bounds(key_bytes, value_bytes);
     BenchResult {
         levelhead: env!("CARGO_PKG_VERSION"),
         configuration: spec.configuration.clone(),
@@ -137,11 +139,15 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         trace: spec.trace.as_ref().map(|trace| trace_result(trace, &spec.clients, run)),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),
+        late_s: late_s(run.late, run.elapsed().as_secs_f64()),
         flash_reads_per_get: difference(
             after.engine.reads_per_get.counts(),
             before.engine.reads_per_get.counts(),
         ),
-        flash_reads_bound: subject.index().read_bound(key_bytes, value_bytes),
+        flash_reads_bound: bounds.map(|(_, most)| most),
+        flash_reads_bound_least: bounds
+            .filter(|(least, most)| least < most)
+            .map(|(least, _)| least),
         write_amplification: after.amplification(spec),
         run_write_amplification: amplification(
             programmed(&after) - programmed(before),

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use workload::{LatencySummary, OpKind};
 
+use crate::late::fell_behind;
 use crate::resolution;
 use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
@@ -26,6 +27,7 @@ pub fn render(result: &BenchResult) -> String {
         result.trace.as_ref().map_or(String::new(), trace::trace),
         ageing::ageing(result),
         latencies(&result.operations, &result.load.put),
+        late(result),
         reads(result),
         index::memory(result),
         index::index(result),
@@ -125,6 +127,12 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
     resolution::explained(&table.to_string())
 }
 
+/// Whether the run fell behind the rate that it was offered, and how far.
+fn late(result: &BenchResult) -> String {
+    let name = if result.trace.is_some() { "the replay" } else { "the open loop" };
+    result.late_s.map_or(String::new(), |seconds| fell_behind(name, seconds))
+}
+
 fn reads(result: &BenchResult) -> String {
     let kind = if result.store.is_some() { "reads" } else { "flash reads" };
     let total: u64 = result.flash_reads_per_get.iter().sum();
@@ -136,18 +144,22 @@ fn reads(result: &BenchResult) -> String {
         let share = *count as f64 / total as f64 * 100.0;
         add(&mut table, [reads.to_string(), count_text(*count), format!("{share:.3} %")]);
     }
-    let most = result.flash_reads_per_get.iter().rposition(|count| *count > 0).unwrap_or(0) as u64;
-    match result.flash_reads_bound.map(u64::from) {
-        // Levels of tables have a bound that changes with them.
-        Some(bound) if most > bound => {
-            format!(
-                "{table}\nno get took more than {most}; by the levels at the end of the run {bound}"
-            )
-        }
-        Some(bound) => format!("{table}\nno get takes more than {bound} (asserted on every get)"),
+    let most = result.flash_reads_per_get.iter().rposition(|count| *count > 0).unwrap_or(0);
+    match result.flash_reads_bound {
+        Some(bound) => format!("{table}\n{}", promise(most, result.flash_reads_bound_least, bound)),
         None => {
             format!("{table}\n{} a get on average; there is no bound", three_digits(mean(result)))
         }
+    }
+}
+
+/// The bound of a run in which no get took more than `most`: a promise, unless it changed with the levels.
+fn promise(most: usize, least: Option<u32>, bound: u32) -> String {
+    match least {
+        None => format!("no get takes more than {bound} (asserted on every get)"),
+        Some(least) => format!(
+            "no get took more than {most}; the bound changed with the levels, from {least} to {bound}"
+        ),
     }
 }
 
@@ -223,6 +235,20 @@ fn accelerator(phase: &str, work: &AcceleratorResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bound_that_changes_is_told_as_one_that_did() {
+        let line = promise(6, Some(3), 10);
+        assert_eq!(
+            line,
+            "no get took more than 6; the bound changed with the levels, from 3 to 10"
+        );
+    }
+
+    #[test]
+    fn a_bound_that_holds_all_the_time_is_a_promise() {
+        assert_eq!(promise(1, None, 2), "no get takes more than 2 (asserted on every get)");
+    }
 
     #[test]
     fn scans_have_rows_for_themselves_and_their_parts_when_there_are_any() {

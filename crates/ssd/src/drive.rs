@@ -164,6 +164,14 @@ impl Ssd {
         })
     }
 
+    /// How often a set left its deterministic window without being told to.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn windows_broken(&self, set: SetId) -> Result<u64, DeviceError> {
+        Ok(self.set(set)?.stats().windows_broken)
+    }
+
     /// The flash of a set: for tests that look at it or damage it.
     ///
     /// # Errors

@@ -177,7 +177,8 @@ pub struct PlmProfile {
     pub dtwin_time_max_ms: u64,
     /// NDWIN Time Minimum Low, in milliseconds: the next DTWIN is held back until then.
     pub ndwin_time_min_low_ms: u64,
-    /// NDWIN Time Minimum High, in milliseconds: what it takes after a longest DTWIN.
+    /// NDWIN Time Minimum High, in milliseconds: what it takes after a longest DTWIN. It is only
+    /// reported: the next DTWIN is held back by the low minimum.
     pub ndwin_time_min_high_ms: u64,
     /// DTWIN Reads Typical, in random 4 KiB reads; 0 for no such budget.
     pub dtwin_reads_typical: u64,

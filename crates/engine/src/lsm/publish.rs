@@ -233,6 +233,7 @@ impl<M: Medium> Inner<M> {
         if !tables.is_empty() {
             self.apply_to_tables(&tables);
         }
+        self.note_index_reads();
         if let Some(flushed) = flushed {
             // From now on it is memory of the snapshots that share it, if any.
             self.front.flushed();

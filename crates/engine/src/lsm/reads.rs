@@ -116,8 +116,26 @@ impl<M: Medium> Inner<M> {
     }
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
+        self.most_index_reads() + self.value_reads(key_len, value_len)
+    }
+
+    pub(crate) fn read_bounds(&self, key_len: usize, value_len: u32) -> (u32, u32) {
+        let (least, most) = self.index_reads_seen.get();
+        let of_value = self.value_reads(key_len, value_len);
+        (least + of_value, most + of_value)
+    }
+
+    /// Notes what a new version makes of `most_index_reads`.
+    pub(crate) fn note_index_reads(&self) {
+        let now = self.most_index_reads();
+        let (least, most) = self.index_reads_seen.get();
+        self.index_reads_seen.set((least.min(now), most.max(now)));
+    }
+
+    /// Flash reads that a value costs once it is known where it is.
+    fn value_reads(&self, key_len: usize, value_len: u32) -> u32 {
         let is_apart = !self.inlining.takes(key_len, value_len);
-        self.most_index_reads() + if is_apart { self.pages_read(key_len, value_len) } else { 0 }
+        if is_apart { self.pages_read(key_len, value_len) } else { 0 }
     }
 
     /// Flash reads that a value in the value log costs.

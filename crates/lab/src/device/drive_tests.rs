@@ -2,6 +2,7 @@
 
 use block::BLOCK_BYTES;
 use ssd::SsdProfile;
+use workload::LatencySummary;
 
 use super::{
     Before, BlockSplit, DeviceResult, DeviceSpec, Direction, Distribution, Extent, Job, JobReport,
@@ -202,6 +203,42 @@ fn reads_in_a_deterministic_window_meet_nothing() {
     let svg = picture::timeline_svg(&spec, &report);
     assert_eq!(svg.matches("set 1: DTWIN").count(), 1);
     assert!(table::render(&DeviceResult::new(&spec, &report)).contains("set 1 to DTWIN"));
+}
+
+#[test]
+fn reads_after_the_drive_has_left_its_window_stand_apart() {
+    let step = |at_s, to| WindowStep { at_s, set: 1, to };
+    let reads = StreamSpec {
+        name: "reads".to_owned(),
+        operations_per_second: Some(1_000.0),
+        duration_s: Some(7.0),
+        ..StreamSpec::new(Rw::RandRead)
+    };
+    // The first of them ends the window, in the middle of it.
+    let writes = StreamSpec {
+        operations_per_second: Some(1_000.0),
+        start_s: 5.5,
+        duration_s: Some(0.3),
+        ..StreamSpec::new(Rw::RandWrite)
+    };
+    let windows = vec![step(5.0, WindowName::Dtwin), step(6.0, WindowName::Ndwin)];
+    let spec = spec("vigil-15gb", Job { windows, ..Job::new("t", vec![reads, writes]) });
+    let report = report(&spec);
+    let firmware = &report.sets[0].after.firmware;
+    assert_eq!((firmware.windows_entered, firmware.windows_broken), (1, 1));
+    let result = DeviceResult::new(&spec, &report);
+    let reads = &result.streams[0].directions["read"];
+    let count = |part: &Option<LatencySummary>| part.as_ref().map_or(0, |part| part.count);
+    let (inside, left) = (count(&reads.latency_in_dtwin), count(&reads.latency_after_drive_left));
+    assert!((450..=501).contains(&inside) && (495..=501).contains(&left), "{inside}, {left}");
+    assert_eq!(inside + left + count(&reads.latency_outside_dtwin), reads.operations);
+    let table = table::render(&result);
+    for words in
+        ["  in DTWIN, ", "  left by the drive, ", "in DTWIN: after the host's DTWIN command"]
+    {
+        assert!(table.contains(words), "no `{words}` in\n{table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 }
 
 #[test]

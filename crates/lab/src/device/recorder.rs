@@ -14,6 +14,16 @@ use super::timeline::{Timeline, TimelineRecorder};
 /// Lines of the timeline for each stream: reads, writes and trims.
 const LINES: usize = 3;
 
+/// Says how often a set has left its deterministic window by itself.
+pub(super) type LeftByItself = Box<dyn Fn(SetId) -> u64>;
+
+/// A set has come to its deterministic window, as the host commanded.
+struct Entered {
+    at: Nanos,
+    /// How often it had left one by itself before.
+    left_before: u64,
+}
+
 /// Records a job.
 pub(super) struct Recorder {
     started: Nanos,
@@ -21,12 +31,13 @@ pub(super) struct Recorder {
     streams: Vec<StreamReport>,
     timeline: TimelineRecorder,
     operations: u64,
-    /// Sets that are taken to windows, and since when each has been in its deterministic one, if it is.
-    windows: Vec<(SetId, Option<Nanos>)>,
+    /// Sets that are taken to windows, and how each came to its deterministic one, if it did.
+    windows: Vec<(SetId, Option<Entered>)>,
+    left: LeftByItself,
 }
 
 impl Recorder {
-    pub(super) fn new(plan: &Plan, started: Nanos) -> Self {
+    pub(super) fn new(plan: &Plan, started: Nanos, left: LeftByItself) -> Self {
         let streams = plan.streams.iter().map(|stream| StreamReport {
             name: stream.name.clone(),
             set: if let [(set, _)] = stream.sets[..] { Some(set) } else { None },
@@ -43,14 +54,20 @@ impl Recorder {
             timeline: TimelineRecorder::new(started, plan.bucket, plan.streams.len() * LINES),
             operations: 0,
             windows: plan.windows.iter().map(|of_set| (of_set.set, None)).collect(),
+            left,
         }
     }
 
-    /// A set has come to its deterministic window, or is told to leave it.
-    pub(super) fn window(&mut self, set: SetId, to: WindowName, now: Nanos) {
-        let since = (to == WindowName::Dtwin).then_some(now);
+    /// How often a set has left its deterministic window by itself.
+    pub(super) fn left(&self, set: SetId) -> u64 {
+        (self.left)(set)
+    }
+
+    /// A set has come to its deterministic window, or is told to leave it. Before the command it had left so many by
+    /// itself.
+    pub(super) fn window(&mut self, set: SetId, to: WindowName, at: Nanos, left_before: u64) {
         for (_, of_set) in self.windows.iter_mut().filter(|(other, _)| *other == set) {
-            *of_set = since;
+            *of_set = (to == WindowName::Dtwin).then_some(Entered { at, left_before });
         }
     }
 
@@ -78,9 +95,13 @@ impl Recorder {
         part.blocks += blocks;
         part.histogram.record(latency);
         if let Some((_, entered)) = self.windows.iter().find(|(other, _)| *other == set) {
-            let is_inside = entered.is_some_and(|entered| since >= entered);
             let apart = part.by_window.get_or_insert_default();
-            let histogram = if is_inside { &mut apart.inside } else { &mut apart.outside };
+            let histogram = match entered {
+                Some(entered) if since < entered.at => &mut apart.outside,
+                Some(entered) if (self.left)(set) > entered.left_before => &mut apart.left,
+                Some(_) => &mut apart.inside,
+                None => &mut apart.outside,
+            };
             histogram.record(latency);
         }
         if part.samples.len() < self.samples {

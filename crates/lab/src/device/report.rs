@@ -91,17 +91,19 @@ pub struct DirectionReport {
     /// Their latencies in nanoseconds, with three significant digits: in an open loop from the
     /// intended start.
     pub histogram: Latencies,
-    /// The same apart by whether the set was in its deterministic window all the time, where the job takes it to windows.
+    /// The same apart by the window that the set was in, where the job takes it to windows.
     pub by_window: Option<ByWindow>,
     /// The first of them one by one, as many as the job asks for, in the order in which they ended.
     pub samples: Vec<Sample>,
 }
 
-/// Latencies in nanoseconds of operations within deterministic windows, as the host's commands make them, and of all others.
+/// Latencies in nanoseconds of operations within deterministic windows and of others.
 #[derive(Clone, Debug, Default)]
 pub struct ByWindow {
     /// Begun and ended while the set was in its deterministic window.
     pub inside: Latencies,
+    /// Begun after the host's command for the deterministic window, and ended after the drive had left it by itself.
+    pub left: Latencies,
     /// All others.
     pub outside: Latencies,
 }

@@ -19,10 +19,8 @@ use super::skew::Distribution;
 use super::stream::StreamSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
+use crate::late::late_s;
 use crate::resolution;
-
-/// An open loop fell behind if its last operation began later than this share of its time.
-const FELL_BEHIND: f64 = 0.01;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -151,10 +149,13 @@ pub struct DirectionResult {
     /// Latencies, in an open loop from the intended start.
     #[serde(serialize_with = "resolution::one")]
     pub latency: LatencySummary,
-    /// Of those begun and ended while the set was in its deterministic window, as the host's commands make it; absent where
-    /// there were none, as is what follows.
+    /// Of those begun and ended while the set was in its deterministic window: after the host's command, until the host or
+    /// the drive left the window; absent where there were none, as is what follows.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_in_dtwin: Option<LatencySummary>,
+    /// Of those begun after the host's command and ended after the drive had left the window by itself.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
+    pub latency_after_drive_left: Option<LatencySummary>,
     /// Of all others, of a set that is taken to windows.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_outside_dtwin: Option<LatencySummary>,
@@ -318,7 +319,7 @@ fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
         rate: spec.total_rate(),
         depth: spec.outstanding(),
         numjobs: spec.numjobs.filter(|jobs| *jobs > 1),
-        late_s: Some(stream.late.as_secs_f64()).filter(|late| *late > seconds * FELL_BEHIND),
+        late_s: late_s(stream.late, seconds),
         start_s: stream.started.as_secs_f64(),
         virtual_seconds: seconds,
         directions: stream.parts().map(|(d, part)| (d.name(), of(part))).collect(),
@@ -362,6 +363,7 @@ fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {
         bytes_per_second: per_second(part.blocks * u64::from(BLOCK_BYTES)),
         latency: part.summary(),
         latency_in_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.inside)),
+        latency_after_drive_left: part.by_window.as_ref().and_then(|by| some_summary(&by.left)),
         latency_outside_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.outside)),
     }
 }

@@ -20,7 +20,7 @@ use workload::Stop;
 use super::job::WindowName;
 use super::ledger::{Ledger, Mismatch};
 use super::plan::{Plan, WindowPlan};
-use super::recorder::Recorder;
+use super::recorder::{LeftByItself, Recorder};
 use super::report::{Checks, Direction, StreamReport, WindowReport};
 use super::source::Operation;
 use super::streams::{OfJob, Place, Stream};
@@ -76,14 +76,15 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     stop: Stop,
     progress: Box<dyn FnMut(f64)>,
 ) -> Ran {
-    watched(handle, device, queue, plan, (stop, Rc::default()), progress).await
+    let never_left = Box::new(|_| 0);
+    watched(handle, (device, never_left), queue, plan, (stop, Rc::default()), progress).await
 }
 
 /// Does a job on a device, from the first operation to the last, or until whoever watches cuts it off. `queue` gives the
 /// device as it is reached by a submission queue: each stream has one.
 pub(super) async fn watched<D: BlockDevice + 'static>(
     handle: &Handle,
-    device: D,
+    (device, left): (D, LeftByItself),
     queue: impl Fn(&D, u16) -> D,
     plan: Plan,
     (stop, watch): (Stop, Rc<Watch>),
@@ -92,7 +93,7 @@ pub(super) async fn watched<D: BlockDevice + 'static>(
     let first_error = enable_windows(&device, &plan.windows).await.err();
     let started = handle.now();
     let sets = device.sets();
-    let recorder = Recorder::new(&plan, started);
+    let recorder = Recorder::new(&plan, started, left);
     let mut numbers = 1..=u16::MAX;
     let mut queue = || {
         let number = numbers.next().expect("a job has no more streams than a drive queues");
@@ -437,12 +438,13 @@ impl<D: BlockDevice + 'static> Run<D> {
     async fn select(&self, set: SetId, to: WindowName) -> Result<(), DeviceError> {
         let log = self.device.plm_log(set, true).await?;
         let asked = self.handle.now();
+        let left = self.recorder.borrow().left(set);
         if to == WindowName::Ndwin {
-            self.recorder.borrow_mut().window(set, to, asked);
+            self.recorder.borrow_mut().window(set, to, asked, left);
         }
         self.device.select_window(set, to.into()).await?;
         let now = self.handle.now();
-        self.recorder.borrow_mut().window(set, to, now);
+        self.recorder.borrow_mut().window(set, to, now, left);
         let estimate = log.lockdown_estimate_us;
         self.windows.borrow_mut().push(WindowReport {
             set,

@@ -459,7 +459,8 @@ fn a_job_whose_drive_is_busy_with_itself_tells_how_far_it_is_and_ends_when_asked
     let ran = rt.block_on_watched(
         async move {
             let plan = plan::plan(&job, &fake.sets()).expect("it fits");
-            watched(&handle, fake, own, plan, (stop, watched_by), Box::new(asks)).await
+            let device = (fake, Box::new(|_| 0_u64) as _);
+            watched(&handle, device, own, plan, (stop, watched_by), Box::new(asks)).await
         },
         &|| watch.look(),
     );

@@ -6,6 +6,7 @@ use workload::LatencySummary;
 
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
 use super::sets::SetChoice;
+use crate::late::fell_behind;
 use crate::resolution;
 use crate::table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
@@ -132,26 +133,35 @@ fn latencies(streams: &[StreamResult]) -> String {
     let mut row = |name: String, l: &LatencySummary| {
         add(&mut table, [name].into_iter().chain(resolution::cells(l)));
     };
+    let mut notes = [(false, IN_DTWIN), (false, LEFT)];
     for (name, _, part) in rows(streams) {
         row(name, &part.latency);
-        for (name, apart) in
-            [("  in DTWIN", &part.latency_in_dtwin), ("  outside it", &part.latency_outside_dtwin)]
-        {
+        notes[0].0 |= part.latency_in_dtwin.is_some();
+        notes[1].0 |= part.latency_after_drive_left.is_some();
+        for (name, apart) in [
+            ("  in DTWIN", &part.latency_in_dtwin),
+            ("  left by the drive", &part.latency_after_drive_left),
+            ("  outside it", &part.latency_outside_dtwin),
+        ] {
             if let Some(latency) = apart {
                 row(format!("{name}, {}", count_text(latency.count)), latency);
             }
         }
     }
-    resolution::explained(&table.to_string())
+    let mut text = resolution::explained(&table.to_string());
+    for (_, note) in notes.into_iter().filter(|(is_due, _)| *is_due) {
+        write!(text, "\n{note}").expect("a string takes any text");
+    }
+    text
 }
+
+const IN_DTWIN: &str =
+    "in DTWIN: after the host's DTWIN command, as long as neither host nor drive left the window";
+const LEFT: &str = "left by the drive: after the host's DTWIN command, but the drive had left the window by itself";
 
 /// Which open loops fell behind, and how far.
 fn late(streams: &[StreamResult]) -> String {
-    let late = streams.iter().filter_map(|stream| {
-        let seconds = span_text(stream.late_s?);
-        let name = &stream.name;
-        Some(format!("{name} fell behind: its last operation began {seconds} s late"))
-    });
+    let late = streams.iter().filter_map(|stream| Some(fell_behind(&stream.name, stream.late_s?)));
     late.collect::<Vec<_>>().join("\n")
 }
 

@@ -7,6 +7,7 @@ use pages::EngineStats;
 use workload::OpKind;
 
 use super::{DiskBytes, LiveSpec, Phases};
+use crate::late::late_s;
 use crate::result::{BenchResult, IteratorResult, LevelResult, LoadResult, StoreResult};
 use crate::summary::{
     background, clients_text, difference, interrupted, memory, operations, verification,
@@ -36,11 +37,13 @@ pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
         clients: clients_text(&spec.clients),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),
+        late_s: late_s(run.late, run.elapsed().as_secs_f64()),
         flash_reads_per_get: difference(
             after.reads_per_get.counts(),
             before.reads_per_get.counts(),
         ),
         flash_reads_bound: None,
+        flash_reads_bound_least: None,
         write_amplification: amplification.all,
         run_write_amplification: amplification.run,
         memory_bytes: memory(&settled.inside.memory, spec.memory_bytes, &settled.inside.stats),

@@ -69,6 +69,11 @@ impl Notes {
         recorder.into_report()
     }
 
+    /// An operation that was to begin at `at` begins now.
+    pub(super) fn begun(&self, at: Nanos) {
+        self.recorder.borrow_mut().begun(at, self.handle.now());
+    }
+
     pub(super) fn operation_done(&self) {
         let mut recorder = self.recorder.borrow_mut();
         let done = recorder.operation_done(self.handle.now());

@@ -136,6 +136,7 @@ impl<T: KvTarget> Client<T> {
             let Some(operation) = self.phase.next_operation() else {
                 break;
             };
+            self.phase.notes.begun(start);
             // Gets and puts are pinned where they are made. Awaited by value they would be copied first, 2 KB each.
             let result = match operation.action {
                 Action::Read => pin!(self.get(operation, start)).await,

@@ -178,7 +178,11 @@ impl<I: Iterator<Item = Result<KvRecord, TraceError>> + 'static> Replay<I> {
             if taken.at > self.notes.handle.now() {
                 self.notes.handle.sleep_until(taken.at).await;
             }
-            if self.notes.is_over() || self.done(&target, &taken).await.is_err() {
+            if self.notes.is_over() {
+                break;
+            }
+            self.notes.begun(taken.at);
+            if self.done(&target, &taken).await.is_err() {
                 break;
             }
             self.notes.operation_done();

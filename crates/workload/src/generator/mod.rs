@@ -16,7 +16,7 @@ pub(crate) use inserts::InsertCounter;
 pub use keyranges::{KeyRanges, PowerLaw, TwoTermExponential};
 pub(crate) use lengths::LengthChooser;
 pub use pareto::Pareto;
-pub(crate) use zipfian::Zipfian;
+pub(crate) use zipfian::{THETA, Zipfian, is_ycsbs};
 
 use runtime::Rng;
 
@@ -60,14 +60,10 @@ impl KeyChooser {
                 let within = workload.record_count as f64 * fraction;
                 Distribution::Exponential(Exponential::new(percentile, within))
             }
-            RequestDistribution::Zipfian => {
-                // As YCSB does: room for twice the inserts expected, so that the popular keys stay
-                // the same ones while the store grows.
-                let expected = workload.operation_count as f64 * workload.mix.insert_share() * 2.0;
-                let items = count + expected as u64;
-                Distribution::Scrambled(ScrambledZipfian::new(first, items))
-            }
-            RequestDistribution::Latest => Distribution::Latest(Latest::default()),
+            RequestDistribution::Zipfian => scrambled(workload, THETA),
+            RequestDistribution::ZipfianOf { theta } => scrambled(workload, theta),
+            RequestDistribution::Latest => Distribution::Latest(Latest::new(THETA)),
+            RequestDistribution::LatestOf { theta } => Distribution::Latest(Latest::new(theta)),
             RequestDistribution::KeyRanges(ranges) => {
                 Distribution::KeyRanges(KeyRangeChooser::new(first, count, &ranges))
             }
@@ -95,6 +91,14 @@ impl KeyChooser {
         let first = self.first.min(newest);
         first + rng.below(newest - first + 1)
     }
+}
+
+/// As YCSB does: room for twice the inserts expected, so that the popular keys stay the same ones
+/// while the store grows.
+fn scrambled(workload: &CoreWorkload, theta: f64) -> Distribution {
+    let expected = workload.operation_count as f64 * workload.mix.insert_share() * 2.0;
+    let items = workload.insert_count + expected as u64;
+    Distribution::Scrambled(ScrambledZipfian::new(workload.insert_start, items, theta))
 }
 
 /// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive as Java's `Math.abs` does.

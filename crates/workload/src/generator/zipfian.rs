@@ -24,23 +24,80 @@ const SUMMED_TERMS: u64 = 1000;
 /// Growing by no more than this adds the new terms one by one.
 const GROWN_TERMS: u64 = 16;
 
+/// `0.5^THETA`, the weight of rank 1.
+const HALF_TO_THETA: f64 = 0.503_477_775_028_359_4;
+
+/// By which power popularity falls, and what of it draws need.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Skew {
+    theta: f64,
+    /// `0.5^theta`, the weight of rank 1.
+    second: f64,
+    /// `1 / (1 - theta)`.
+    exponent: f64,
+}
+
+impl Skew {
+    /// `theta` is not 1.
+    fn new(theta: f64) -> Self {
+        let second = if is_ycsbs(theta) { HALF_TO_THETA } else { 0.5_f64.powf(theta) };
+        Self { theta, second, exponent: 1.0 / (1.0 - theta) }
+    }
+
+    /// The weight of rank `i`, from 1.
+    fn term(self, i: u64) -> f64 {
+        (i as f64).powf(-self.theta)
+    }
+
+    /// The sum of `1 / i^theta` over `i` in `1..=n`, by Euler-Maclaurin beyond the first terms.
+    fn zeta(self, n: u64) -> f64 {
+        let summed = n.min(SUMMED_TERMS);
+        let head: f64 = (1..=summed).map(|i| self.term(i)).sum();
+        if summed == n {
+            return head;
+        }
+        let (from, to) = (summed as f64, n as f64);
+        let rest = 1.0 - self.theta;
+        let integral = (to.powf(rest) - from.powf(rest)) / rest;
+        let ends = (self.term(n) - self.term(summed)) / 2.0;
+        let slopes = self.theta / 12.0 * (self.term(summed) / from - self.term(n) / to);
+        head + integral + ends + slopes
+    }
+
+    fn eta(self, items: u64, zeta: f64) -> f64 {
+        let two_of_n = (2.0 / items as f64).powf(1.0 - self.theta);
+        (1.0 - two_of_n) / (1.0 - (1.0 + self.second) / zeta)
+    }
+}
+
+/// Whether `theta` is YCSB's.
+pub(crate) fn is_ycsbs(theta: f64) -> bool {
+    (theta - THETA).abs() < f64::EPSILON
+}
+
 /// Draws ranks, rank 0 being the most popular.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Zipfian {
     items: u64,
+    skew: Skew,
     zeta: f64,
     eta: f64,
 }
 
 impl Zipfian {
-    /// Ranks `0..items`.
+    /// Ranks `0..items`, with YCSB's skew.
     pub(crate) fn new(items: u64) -> Self {
-        Self::with_zeta(items, zeta(items))
+        Self::with_theta(items, THETA)
     }
 
-    fn with_zeta(items: u64, zeta: f64) -> Self {
+    fn with_theta(items: u64, theta: f64) -> Self {
+        let skew = Skew::new(theta);
+        Self::with_zeta(items, skew, skew.zeta(items))
+    }
+
+    fn with_zeta(items: u64, skew: Skew, zeta: f64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self { items, zeta, eta: eta(items, zeta) }
+        Self { items, skew, zeta, eta: skew.eta(items, zeta) }
     }
 
     /// Widens the ranks to `0..items`; never narrows them.
@@ -57,13 +114,14 @@ impl Zipfian {
     /// for every draw of every distribution, wanted or not.
     #[inline(never)]
     fn grow(&mut self, items: u64) {
+        let skew = self.skew;
         self.zeta = if items - self.items <= GROWN_TERMS {
-            self.zeta + (self.items + 1..=items).map(term).sum::<f64>()
+            self.zeta + (self.items + 1..=items).map(|i| skew.term(i)).sum::<f64>()
         } else {
-            zeta(items)
+            skew.zeta(items)
         };
         self.items = items;
-        self.eta = eta(items, self.zeta);
+        self.eta = skew.eta(items, self.zeta);
     }
 
     /// The next rank.
@@ -73,38 +131,12 @@ impl Zipfian {
         if uz < 1.0 {
             return 0;
         }
-        if uz < 1.0 + HALF_TO_THETA {
+        if uz < 1.0 + self.skew.second {
             return 1;
         }
-        let share = (self.eta * u - self.eta + 1.0).powf(1.0 / (1.0 - THETA));
+        let share = (self.eta * u - self.eta + 1.0).powf(self.skew.exponent);
         ((self.items as f64 * share) as u64).min(self.items - 1)
     }
-}
-
-/// `0.5^THETA`, the weight of rank 1.
-const HALF_TO_THETA: f64 = 0.503_477_775_028_359_4;
-
-fn term(i: u64) -> f64 {
-    (i as f64).powf(-THETA)
-}
-
-/// The sum of `1 / i^THETA` over `i` in `1..=n`, by Euler-Maclaurin beyond the first terms.
-fn zeta(n: u64) -> f64 {
-    let summed = n.min(SUMMED_TERMS);
-    let head: f64 = (1..=summed).map(term).sum();
-    if summed == n {
-        return head;
-    }
-    let (from, to) = (summed as f64, n as f64);
-    let integral = (to.powf(1.0 - THETA) - from.powf(1.0 - THETA)) / (1.0 - THETA);
-    let ends = (term(n) - term(summed)) / 2.0;
-    let slopes = THETA / 12.0 * (term(summed) / from - term(n) / to);
-    head + integral + ends + slopes
-}
-
-fn eta(items: u64, zeta: f64) -> f64 {
-    let two_of_n = (2.0 / items as f64).powf(1.0 - THETA);
-    (1.0 - two_of_n) / (1.0 - (1.0 + HALF_TO_THETA) / zeta)
 }
 
 /// Zipfian popularity, spread over the keys by a hash: popular keys are no neighbours.
@@ -115,9 +147,12 @@ pub(crate) struct ScrambledZipfian {
 }
 
 impl ScrambledZipfian {
-    pub(crate) fn new(first: u64, items: u64) -> Self {
+    /// `theta` is not 1.
+    pub(crate) fn new(first: u64, items: u64, theta: f64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self { ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA), first, items }
+        let skew = Skew::new(theta);
+        let zeta = if is_ycsbs(theta) { SCRAMBLED_ZETA } else { skew.zeta(SCRAMBLED_ITEMS) };
+        Self { ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, skew, zeta), first, items }
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
@@ -132,13 +167,12 @@ pub(crate) struct Latest {
     ages: Zipfian,
 }
 
-impl Default for Latest {
-    fn default() -> Self {
-        Self { ages: Zipfian::new(1) }
-    }
-}
-
 impl Latest {
+    /// `theta` is not 1.
+    pub(crate) fn new(theta: f64) -> Self {
+        Self { ages: Zipfian::with_theta(1, theta) }
+    }
+
     pub(crate) fn draw(&mut self, rng: &mut Rng, newest: u64) -> u64 {
         self.ages.grow_to(newest + 1);
         // An age beyond the oldest key is possible only if `newest` has gone back, which the
@@ -151,19 +185,21 @@ impl Latest {
 mod tests {
     use super::*;
 
-    fn zeta_by_sum(n: u64) -> f64 {
-        (1..=n).rev().map(term).sum()
+    fn zeta_by_sum(theta: f64, n: u64) -> f64 {
+        (1..=n).rev().map(|i| (i as f64).powf(-theta)).sum()
     }
 
     #[test]
     fn constants_are_what_they_say() {
         assert!((HALF_TO_THETA - 0.5_f64.powf(THETA)).abs() < 1e-15);
-        for n in [1, 2, 999, 1000, 1001, 5000, 1_000_000] {
-            let (fast, sum) = (zeta(n), zeta_by_sum(n));
-            assert!((fast - sum).abs() < 1e-9, "zeta({n}): {fast} and {sum}");
+        for theta in [THETA, 0.5, 1.2, 3.0] {
+            for n in [1, 2, 999, 1000, 1001, 5000, 1_000_000] {
+                let (fast, sum) = (Skew::new(theta).zeta(n), zeta_by_sum(theta, n));
+                assert!((fast - sum).abs() < 1e-9, "zeta({n}), {theta}: {fast} and {sum}");
+            }
         }
         // YCSB's own figure was summed one by one and carries that rounding.
-        assert!((zeta(SCRAMBLED_ITEMS) - SCRAMBLED_ZETA).abs() < 1e-6);
+        assert!((Skew::new(THETA).zeta(SCRAMBLED_ITEMS) - SCRAMBLED_ZETA).abs() < 1e-6);
     }
 
     #[test]
@@ -186,20 +222,32 @@ mod tests {
         assert!((0..1000).all(|_| Zipfian::new(2).draw(&mut rng) < 2));
     }
 
-    #[test]
-    fn head_and_tail_have_the_mass_of_theory() {
+    /// The law of `theta` within `slack` for the first ranks; the first two are exact.
+    fn check_law(theta: f64, slack: f64) {
         const ITEMS: u64 = 10_000;
         const DRAWS: u32 = 1_000_000;
-        let zipfian = Zipfian::new(ITEMS);
+        let zipfian = Zipfian::with_theta(ITEMS, theta);
         let mut rng = Rng::new(11);
         let mut counts = vec![0_u32; ITEMS as usize];
         (0..DRAWS).for_each(|_| counts[zipfian.draw(&mut rng) as usize] += 1);
         let share =
             |ranks: u64| f64::from(counts[..ranks as usize].iter().sum::<u32>()) / f64::from(DRAWS);
-        for (ranks, slack) in [(1, 0.002), (2, 0.002), (10, 0.02), (100, 0.02), (1000, 0.02)] {
-            let theory = zeta_by_sum(ranks) / zeta_by_sum(ITEMS);
+        for (ranks, slack) in [(1, 0.002), (2, 0.002), (10, slack), (100, slack), (1000, slack)] {
+            let theory = zeta_by_sum(theta, ranks) / zeta_by_sum(theta, ITEMS);
             let seen = share(ranks);
-            assert!((seen - theory).abs() < slack, "first {ranks}: {seen}, theory {theory}");
+            assert!((seen - theory).abs() < slack, "{theta}, {ranks}: {seen}, theory {theory}");
+        }
+    }
+
+    #[test]
+    fn head_and_tail_have_the_mass_of_theory() {
+        check_law(THETA, 0.02);
+    }
+
+    #[test]
+    fn another_skew_has_its_own_law() {
+        for theta in [0.5, 0.8, 1.2, 2.0] {
+            check_law(theta, 0.025);
         }
     }
 
@@ -207,7 +255,7 @@ mod tests {
     fn scrambling_keeps_the_popularity_and_spreads_it() {
         const ITEMS: u64 = 1_000_000;
         const DRAWS: u32 = 400_000;
-        let zipfian = ScrambledZipfian::new(500, ITEMS);
+        let zipfian = ScrambledZipfian::new(500, ITEMS, THETA);
         let mut rng = Rng::new(2);
         let mut hottest = 0;
         let mut lower_half = 0;
@@ -224,13 +272,24 @@ mod tests {
 
     #[test]
     fn latest_follows_the_newest() {
-        let mut latest = Latest::default();
+        check_latest(THETA);
+    }
+
+    #[test]
+    fn latest_of_another_skew_has_its_own_law() {
+        check_latest(0.5);
+        check_latest(1.2);
+    }
+
+    fn check_latest(theta: f64) {
+        let mut latest = Latest::new(theta);
         let mut rng = Rng::new(4);
         for newest in [999, 1000, 1001] {
             let draws: Vec<u64> = (0..50_000).map(|_| latest.draw(&mut rng, newest)).collect();
             assert!(draws.iter().all(|key| *key <= newest));
             let share = draws.iter().filter(|key| **key == newest).count() as f64 / 50_000.0;
-            assert!((share - 1.0 / zeta(newest + 1)).abs() < 0.005, "{share}");
+            let theory = 1.0 / zeta_by_sum(theta, newest + 1);
+            assert!((share - theory).abs() < 0.008, "{theta}: {share}, theory {theory}");
         }
     }
 }

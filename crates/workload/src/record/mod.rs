@@ -30,6 +30,7 @@ pub(crate) type ByKind = [Option<Latencies>; OpKind::ALL.len()];
 pub(crate) struct Recorder {
     started: Nanos,
     last_end: Nanos,
+    late: Nanos,
     planned: u64,
     done: u64,
     latencies: ByKind,
@@ -47,6 +48,7 @@ impl Recorder {
         Self {
             started,
             last_end: started,
+            late: Nanos::ZERO,
             planned,
             done: 0,
             latencies: [const { None }; OpKind::ALL.len()],
@@ -58,6 +60,11 @@ impl Recorder {
             error_count: 0,
             first_error: None,
         }
+    }
+
+    /// An operation that was to begin at `at` begins `now`.
+    pub(crate) fn begun(&mut self, at: Nanos, now: Nanos) {
+        self.late = now.saturating_since(at);
     }
 
     /// A request of `kind` that counts from `since` ends `now`.
@@ -132,6 +139,7 @@ impl Recorder {
         RunReport {
             started: self.started,
             ended: self.last_end,
+            late: self.late,
             planned: self.planned,
             operations: self.done,
             not_found: self.not_found,

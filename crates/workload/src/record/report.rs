@@ -14,6 +14,8 @@ pub struct RunReport {
     pub started: Nanos,
     /// When its last operation ended.
     pub ended: Nanos,
+    /// How late its last operation began, in an open loop or a replay at recorded times.
+    pub late: Nanos,
     /// How many operations there were to do.
     pub planned: u64,
     /// How many were done; a read-modify-write counts once, and so does a scan. Fewer than planned

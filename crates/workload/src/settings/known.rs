@@ -15,7 +15,7 @@ const OURS: [&str; 5] = [
 ];
 
 /// YCSB's core workload and client, and what we add to its operations (`deleteproportion`,
-/// `scanbatch`, `scanbound`, `seeknexts`), and what `db_bench`
+/// `scanbatch`, `scanbound`, `seeknexts`) and distributions (`zipfian.theta`), and what `db_bench`
 /// calls the parameters of mixgraph. Not all have an effect here: there is no table, no fields to choose among, and
 /// results are reported in our own way.
 const CORE: &[&str] = &[
@@ -95,6 +95,7 @@ const CORE: &[&str] = &[
     "workload",
     "writeallfields",
     "zeropadding",
+    "zipfian.theta",
 ];
 
 /// How YCSB measures; we always keep full histograms.

@@ -1,7 +1,7 @@
 //! The settings of YCSB's core workload, read from properties and checked.
 //!
 //! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`,
-//! `seeknexts`, `scanbatch`, `scanbound` and everything that starts with `levelhead.` is ours, and
+//! `seeknexts`, `scanbatch`, `scanbound`, `zipfian.theta` and everything that starts with `levelhead.` is ours, and
 //! what mixgraph draws by has the names of `db_bench`. Records are one value here: `fieldcount`
 //! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
 //! anew, whatever `readallfields` and `writeallfields` say. What is known and cannot be honoured gets
@@ -20,6 +20,7 @@ pub use error::SettingsError;
 pub use known::property_names;
 
 use crate::client::{MAX_OUTSTANDING, RATES};
+use crate::generator::is_ycsbs;
 use crate::value::KEY_LIMIT;
 use crate::{
     FieldLengths, InsertOrder, KeyDigits, KeyFormat, KeyRanges, Mix, Origin, Pareto, Properties,
@@ -68,10 +69,20 @@ pub struct CoreWorkload {
 pub enum RequestDistribution {
     /// Each alike.
     Uniform,
-    /// Few are very popular, scattered over all keys; constant 0.99.
+    /// Few are very popular, scattered over all keys, with YCSB's skew, 0.99.
     Zipfian,
-    /// The newer, the more popular.
+    /// The same with another skew.
+    ZipfianOf {
+        /// `zipfian.theta`: the record of rank i has probability proportional to `1 / i^theta`.
+        theta: f64,
+    },
+    /// The newer, the more popular, with YCSB's skew, 0.99.
     Latest,
+    /// The same with another skew.
+    LatestOf {
+        /// `zipfian.theta`: the record of age i has probability proportional to `1 / i^theta`.
+        theta: f64,
+    },
     /// One after the other.
     Sequential,
     /// A hot set takes most operations.
@@ -258,6 +269,11 @@ fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
             warnings.push(format!("{origin}: {length} has no effect: {why}"));
         }
     }
+    let request = reader.text("requestdistribution").unwrap_or("uniform");
+    if reader.is_set("zipfian.theta") && !["zipfian", "latest"].contains(&request) {
+        let origin = reader.origin("zipfian.theta");
+        warnings.push(format!("{origin}: zipfian.theta has no effect: requests are {request}"));
+    }
     if let Some(class) = reader.text("workload")
         && !class.ends_with("CoreWorkload")
         && class != "core"
@@ -298,10 +314,16 @@ fn request_distribution(
         percentile: reader.number("exponential.percentile", 95.0, 0.01..=99.9999)?,
         fraction: reader.number("exponential.frac", 0.857_142_857_1, 1e-9..=1.0)?,
     };
+    let (zipfian, latest) = match theta(reader)? {
+        None => (RequestDistribution::Zipfian, RequestDistribution::Latest),
+        Some(theta) => {
+            (RequestDistribution::ZipfianOf { theta }, RequestDistribution::LatestOf { theta })
+        }
+    };
     let allowed = [
         ("uniform", RequestDistribution::Uniform),
-        ("zipfian", RequestDistribution::Zipfian),
-        ("latest", RequestDistribution::Latest),
+        ("zipfian", zipfian),
+        ("latest", latest),
         ("sequential", RequestDistribution::Sequential),
         ("hotspot", hotspot),
         ("exponential", exponential),
@@ -312,6 +334,16 @@ fn request_distribution(
         mixgraph::check_key_ranges(reader, ranges, records)?;
     }
     Ok(chosen)
+}
+
+/// A skew that is not YCSB's. 1 has no power law of this form.
+fn theta(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
+    let theta = reader.optional("zipfian.theta", 0.01..=10.0)?;
+    if theta.is_some_and(|theta| (theta - 1.0_f64).abs() < 1e-6) {
+        let text = reader.text("zipfian.theta").unwrap_or_default();
+        return Err(reader.refuse("zipfian.theta", text, "a number beside 1, such as 0.999"));
+    }
+    Ok(theta.filter(|theta| !is_ycsbs(*theta)))
 }
 
 /// `zeropadding` asks for so many digits; it only matters where `levelhead.keybytes` is not set.

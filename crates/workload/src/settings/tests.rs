@@ -324,3 +324,27 @@ fn options_of_mixgraph_that_go_by_another_name_here_are_told() {
     ];
     assert_eq!(from(text).unwrap().warnings, expected);
 }
+
+#[test]
+fn the_skew_is_ycsb_s_unless_it_is_set() {
+    for (name, usual, set) in [
+        ("zipfian", RequestDistribution::Zipfian, RequestDistribution::ZipfianOf { theta: 1.2 }),
+        ("latest", RequestDistribution::Latest, RequestDistribution::LatestOf { theta: 1.2 }),
+    ] {
+        let lines = format!("recordcount=5\nrequestdistribution={name}");
+        assert_eq!(from(&lines).unwrap().request_distribution, usual);
+        // Kept results hold the settings in this form.
+        let same = from(&format!("{lines}\nzipfian.theta=0.99")).unwrap();
+        assert_eq!(format!("{:?}", same.request_distribution), format!("{usual:?}"));
+        let skewed = from(&format!("{lines}\nzipfian.theta=1.2")).unwrap();
+        assert_eq!((skewed.request_distribution, skewed.warnings), (set, Vec::new()));
+    }
+    let idle = from("recordcount=5\nzipfian.theta=1.2").unwrap().warnings;
+    assert_eq!(idle, ["w:2: zipfian.theta has no effect: requests are uniform"]);
+    let words = error("recordcount=5\nzipfian.theta=1.0");
+    assert!(
+        words.contains("zipfian.theta=1.0 is not allowed; allowed: a number beside 1"),
+        "{words}"
+    );
+    assert!(error("recordcount=5\nzipfian.theta=11").contains("from 0.01 to 10"));
+}

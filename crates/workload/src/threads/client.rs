@@ -118,6 +118,9 @@ impl<'a> Phase<'a> {
             Client { phase: self, target, key: self.keys.buffer(), bound: self.keys.buffer() };
         while let Some(Arrival(arrival)) = self.next_arrival() {
             let Some(operation) = self.next_operation() else { break };
+            if let Some(arrival) = arrival {
+                self.floor().recorder.begun(arrival, self.clock.now());
+            }
             if client.do_one(operation, arrival).is_err() {
                 self.end();
                 break;

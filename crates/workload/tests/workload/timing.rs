@@ -106,6 +106,7 @@ fn an_open_loop_above_capacity_shows_the_growing_queue() {
         let means: Vec<f64> =
             report.timeline.windows.iter().map(|window| window.puts.mean_us).collect();
         assert!(means.is_sorted(), "{means:?}");
+        assert!((490..=500).contains(&(report.late.0 / 1_000_000)), "{}", report.late);
         assert!((report.throughput() - 1000.0).abs() < 1.0);
     }
 }
