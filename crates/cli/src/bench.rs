@@ -82,7 +82,12 @@ fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     arguments.results.check()?;
     memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
-    match bench(run, Progress::new(arguments.results.progress), &stop) {
+    let progress = Rc::new(RefCell::new(Progress::new(arguments.results.progress)));
+    let outcome = bench(run, &progress, &stop);
+    if outcome.is_ok() && matches!(run.drive, Drive::Fresh) {
+        ageing_hint(progress.borrow().took("age")).iter().for_each(|hint| output::say(hint));
+    }
+    match outcome {
         Err(error @ BenchError::Interrupted { .. }) => {
             output::say(&error.to_string());
             Ok(interrupt::exit_code())
@@ -100,8 +105,8 @@ fn several(arguments: &BenchArguments, runs: &[Combination<Planned>]) -> anyhow:
             let slice = arguments.slice.map(|slice| slice.as_secs_f64());
             let inputs = json!({ "inputs": run.inputs, "seed": run.spec.seed, "slice": slice });
             side_by_side::Plan::new(inputs, move |stop| {
-                let outcome = bench(run, Progress::new(ProgressForm::None), stop)
-                    .map_err(|error| nothing(&error))?;
+                let progress = Rc::new(RefCell::new(Progress::new(ProgressForm::None)));
+                let outcome = bench(run, &progress, stop).map_err(|error| nothing(&error))?;
                 let (json, text) = texts(&outcome).map_err(|error| error.to_string())?;
                 Ok(side_by_side::Done {
                     files: files_of(&outcome, &json, &text).into(),
@@ -126,13 +131,29 @@ fn nothing(error: &BenchError) -> side_by_side::Nothing {
 }
 
 /// Runs one, and says what it was made of.
-fn bench(run: &Planned, progress: Progress, stop: &Stop) -> Result<BenchOutcome, BenchError> {
-    let progress = Rc::new(RefCell::new(progress));
+fn bench(
+    run: &Planned,
+    progress: &Rc<RefCell<Progress>>,
+    stop: &Stop,
+) -> Result<BenchOutcome, BenchError> {
     let observer: Rc<RefCell<dyn Observer>> = progress.clone();
     let mut outcome = kept::run(&run.drive, &run.spec, &observer, stop)?;
     outcome.result.inputs = Some(run.inputs.clone());
     outcome.result.host = Some(progress.borrow().host(&outcome));
     Ok(outcome)
+}
+
+/// From this on it is worth a word that ageing may be had but once.
+const LONG_AGEING: Duration = Duration::from_secs(60);
+
+/// How to age the drive but once, where that took long.
+fn ageing_hint(took: Duration) -> Option<String> {
+    (took >= LONG_AGEING).then(|| {
+        let took = progress::time_text(took);
+        format!(
+            "ageing took {took}: --save-drive FILE keeps the aged drive, and --drive FILE begins with it"
+        )
+    })
 }
 
 /// What is wrong with an outcome, if anything is.
@@ -222,12 +243,8 @@ impl Progress {
     }
 
     fn host(&self, outcome: &BenchOutcome) -> Host {
-        let seconds = |phase: &str| {
-            let of_phase = self.phases.iter().filter(|(name, _)| *name == phase);
-            of_phase.map(|(_, took)| took.as_secs_f64()).sum()
-        };
         // A kept drive was loaded elsewhere.
-        let (load, run): (f64, f64) = (seconds("load"), seconds("run"));
+        let [load, run] = ["load", "run"].map(|phase| self.took(phase).as_secs_f64());
         let rate = |operations: u64, seconds: f64| {
             if seconds > 0.0 { operations as f64 / seconds } else { 0.0 }
         };
@@ -239,6 +256,12 @@ impl Progress {
             loaded_per_wall_second: rate(outcome.result.records, load),
             peak_rss_bytes: peak_rss_bytes(),
         }
+    }
+
+    /// The time of a phase, if there was one.
+    fn took(&self, phase: &str) -> Duration {
+        let of_phase = self.phases.iter().filter(|(name, _)| *name == phase);
+        of_phase.map(|(_, took)| *took).sum()
     }
 
     fn say_end(&self, is_done: bool, took: Duration) {
@@ -316,5 +339,17 @@ impl Observer for Progress {
             self.say_end(is_done, took);
         }
         self.phases.push((self.phase.name, took));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_ageing_says_how_to_have_it_but_once() {
+        let hint = ageing_hint(Duration::from_secs(225)).expect("it took long");
+        assert!(hint.contains("--save-drive FILE") && hint.contains("--drive FILE"), "{hint}");
+        assert_eq!(ageing_hint(Duration::from_secs(5)), None);
     }
 }

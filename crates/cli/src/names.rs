@@ -113,7 +113,19 @@ pub(crate) fn kv_drive(
 }
 
 pub(crate) fn profile(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<SsdProfile>> {
-    named(name, overrides)
+    named(name, overrides).map_err(|error| {
+        if is_file_of_kv_drive(name) {
+            return anyhow!("{name} is a key-value drive: `levelhead bench --device {name}`");
+        }
+        error
+    })
+}
+
+/// Whether it is the path of a KV drive's file: of drives, only those have costs of commands.
+fn is_file_of_kv_drive(path: &str) -> bool {
+    let text = catalogue::read_text(Path::new(path)).unwrap_or_default();
+    let table = text.parse::<catalogue::Table>().unwrap_or_default();
+    table.get("controller").is_some_and(|controller| controller.get("costs").is_some())
 }
 
 /// A job; a file may be one of fio's.

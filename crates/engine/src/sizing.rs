@@ -153,7 +153,7 @@ fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan 
 
 impl LevelPlan {
     /// Keys of each level that is not pinned, when it is full.
-    fn keys(&self, input: &SizingInput) -> Vec<u64> {
+    pub fn keys(&self, input: &SizingInput) -> Vec<u64> {
         let keys = self.capacities.iter().map(|segments| segments * input.entries_per_segment);
         (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
     }

@@ -36,6 +36,9 @@ pub(crate) struct DeviceArguments {
     /// The format of the trace: iolog, blkparse, msr [default: found out]
     #[arg(long, value_delimiter = ',')]
     pub(super) trace_format: Vec<String>,
+    /// The action of blktrace that counts: Q (asked for) or D (issued to the drive) [default: Q, or D where there is no Q]
+    #[arg(long, alias = "replay_action", value_delimiter = ',')]
+    pub(super) replay_action: Vec<String>,
     /// Replay as fast as --iodepth allows, and not as recorded
     #[arg(long, alias = "replay_no_stall", value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
     pub(super) replay_no_stall: Vec<String>,

@@ -58,9 +58,10 @@ const fn flag(
     Flag { name, key, values }
 }
 
-const FLAGS: [Flag; 31] = [
+const FLAGS: [Flag; 32] = [
     flag(REPLAY, "stream.replay", |a| &mut a.replay),
     flag("trace-format", "stream.trace_format", |a| &mut a.trace_format),
+    flag("replay-action", "stream.replay_action", |a| &mut a.replay_action),
     flag("replay-no-stall", "stream.replay_no_stall", |a| &mut a.replay_no_stall),
     flag("replay-time-scale", "stream.replay_time_scale", |a| &mut a.replay_time_scale),
     flag("replay-scale", "stream.replay_scale", |a| &mut a.replay_scale),

@@ -56,6 +56,17 @@ pub fn expected_vain_reads(bits: &[f64]) -> f64 {
     bits.iter().map(|bits| false_positive_rate(*bits)).sum()
 }
 
+/// The same, if its key is in one of the levels: it meets the filters of those above. `keys` are those of each level.
+pub fn vain_reads_of_present_keys(keys: &[u64], bits: &[f64]) -> f64 {
+    let all = keys.iter().sum::<u64>().max(1) as f64;
+    let mut above = 0.0;
+    keys.iter().zip(bits).fold(0.0, |sum, (keys, bits)| {
+        let of_level = *keys as f64 / all * above;
+        above += false_positive_rate(*bits);
+        sum + of_level
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

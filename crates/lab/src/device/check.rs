@@ -270,6 +270,7 @@ fn of_replay(stream: &StreamSpec) -> Vec<String> {
         }
         let of_traces = [
             ("trace_format", stream.trace_format.is_some()),
+            ("replay_action", stream.replay_action.is_some()),
             ("replay_no_stall", stream.replay_no_stall),
             ("replay_time_scale", stream.replay_time_scale.is_some()),
             ("replay_scale", stream.replay_scale.is_some()),

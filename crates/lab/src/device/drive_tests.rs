@@ -169,6 +169,22 @@ fn what_one_may_have_missed_is_said_in_the_table() {
 }
 
 #[test]
+fn a_drive_that_is_all_but_full_is_told_as_such() {
+    let spec = spec("vigil-15gb", Job::new("t", vec![stream(Rw::RandWrite, 100)]));
+    let mut result = DeviceResult::new(&spec, &report(&spec));
+    let words = "set 1 is all but full: collection moved 40.0 blocks for each that";
+    let mut told = |moved, reclaims| {
+        let set = &mut result.sets[0];
+        (set.slots_flushed, set.slots_moved) = (1_000, moved);
+        (set.collections, set.wear_moves, set.reclaims) = (3, 0, reclaims);
+        table::render(&result).contains(words)
+    };
+    assert!(told(40_000, 0));
+    assert!(!told(4_000, 0), "that is usual");
+    assert!(!told(40_000, 30_000), "that was for the reads");
+}
+
+#[test]
 fn reads_in_a_deterministic_window_meet_nothing() {
     let step = |at_s, to| WindowStep { at_s, set: 1, to };
     let reads = StreamSpec {

@@ -180,7 +180,7 @@ impl Job {
     pub fn look_at_traces(&mut self) -> Result<(), TraceError> {
         for stream in self.streams.iter_mut().filter(|stream| stream.trace.is_none()) {
             let Some(path) = &stream.replay else { continue };
-            stream.trace = Some(Trace::look(path, stream.trace_format)?);
+            stream.trace = Some(Trace::look(path, stream.trace_format, stream.replay_action)?);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use runtime::Nanos;
 use workload::trace::TraceError;
-use workload::trace::block::{BlockFormat, BlockOp, BlockReader, BlockRecord, BlockSurvey};
+use workload::trace::block::{Action, BlockFormat, BlockOp, BlockReader, BlockRecord, BlockSurvey};
 
 use super::addresses::Addresses;
 use super::report::Direction;
@@ -17,12 +17,18 @@ use crate::units::printable;
 pub type Trace = traces::Trace<BlockSurvey>;
 
 impl Trace {
-    /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given.
+    /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given, and
+    /// of blktrace's actions Q counts, or D where there is no Q.
     ///
     /// # Errors
     /// [`TraceError`]: which line is not as it should be.
-    pub fn look(path: &str, format: Option<BlockFormat>) -> Result<Self, TraceError> {
-        let survey = |shown: &str, format| BlockSurvey::of(shown, format, || traces::open(path));
+    pub fn look(
+        path: &str,
+        format: Option<BlockFormat>,
+        action: Option<Action>,
+    ) -> Result<Self, TraceError> {
+        let survey =
+            |shown: &str, format| BlockSurvey::of(shown, format, action, || traces::open(path));
         Self::look_by(path, format, BlockFormat::detect, survey)
     }
 

@@ -2,7 +2,7 @@
 
 use block::BLOCK_BYTES;
 use serde::Deserialize;
-use workload::trace::block::BlockFormat;
+use workload::trace::block::{Action, BlockFormat};
 
 use super::block_sizes::{self, BlockRange, BlockSplit, Sizes};
 use super::per_direction::{self, PerDirection};
@@ -31,6 +31,8 @@ pub struct StreamSpec {
     pub replay: Option<String>,
     /// The format of that trace, where it is not to be found out.
     pub trace_format: Option<BlockFormat>,
+    /// The action of blktrace that counts; Q unless set, or D where the trace has no Q.
+    pub replay_action: Option<Action>,
     /// Whether its operations follow each other as fast as `depth` allows, and not as they were recorded.
     #[serde(default)]
     pub replay_no_stall: bool,
@@ -238,6 +240,7 @@ impl StreamSpec {
             rw,
             replay: None,
             trace_format: None,
+            replay_action: None,
             replay_no_stall: false,
             replay_time_scale: None,
             replay_scale: None,

@@ -21,6 +21,7 @@ pub fn render(result: &DeviceResult) -> String {
         traces(&result.streams),
         windows(result),
         sets(result),
+        full(&result.sets),
         verdict(result),
     ];
     let sections: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
@@ -266,6 +267,27 @@ fn sets(result: &DeviceResult) -> String {
         (before, after) => format!("{before} to {after} of {}", set.superblocks),
     });
     table.to_string()
+}
+
+/// From this share of a victim's blocks in use on, a drive is told as all but full.
+const ALL_BUT_FULL: f64 = 0.95;
+
+/// Sets whose collection moved almost all that it met, for want of room.
+fn full(sets: &[SetResult]) -> String {
+    let lines = sets.iter().filter_map(|set| {
+        let moved = set.slots_moved as f64;
+        let in_use = moved / (moved + set.slots_flushed as f64);
+        let for_room = set.collections > 0 && set.wear_moves == 0 && set.reclaims == 0;
+        (for_room && in_use >= ALL_BUT_FULL).then(|| {
+            format!(
+                "set {} is all but full: collection moved {} blocks for each that clients wrote (a smaller \
+                 user_bytes leaves it room)",
+                set.set,
+                three_digits(moved / (set.slots_flushed as f64).max(1.0))
+            )
+        })
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn verdict(result: &DeviceResult) -> String {

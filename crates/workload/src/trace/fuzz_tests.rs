@@ -58,7 +58,7 @@ fn check_block(format: BlockFormat, bytes: &[u8]) -> Answer {
         let records = BlockReader::new("t", format, action, bytes);
         let answer = sound(records, |record| record.at, check);
         if action == Action::Queued {
-            let survey = BlockSurvey::of("t", format, || Ok(bytes));
+            let survey = BlockSurvey::of("t", format, None, || Ok(bytes));
             assert!(survey.is_err() || answer == Answer::Taken);
             return answer;
         }

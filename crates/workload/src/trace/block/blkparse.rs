@@ -14,12 +14,14 @@ const FIELDS: &str =
     "an event as blkparse prints it: 8,0 3 1 0.000000000 697 Q W 223490 + 8 [process]";
 
 /// Which of blktrace's actions stand for operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 pub enum Action {
     /// Q: it was asked for.
     #[default]
+    #[serde(rename = "Q")]
     Queued,
     /// D: it was issued to the drive, perhaps merged with others.
+    #[serde(rename = "D")]
     Issued,
 }
 

@@ -38,18 +38,19 @@ pub struct BlockSurvey {
 }
 
 impl BlockSurvey {
-    /// Reads a trace from its beginning to its end, as often as `open` gives it: once, or twice where a trace of blkparse has no
-    /// operations that were queued.
+    /// Reads a trace from its beginning to its end, as often as `open` gives it: once, or twice where no action of blktrace is
+    /// chosen and a trace of blkparse has no operations that were queued.
     ///
     /// # Errors
     /// [`TraceError`]: of the first line that is not as it should be, or that there is nothing to replay.
     pub fn of<R: BufRead>(
         origin: &str,
         format: BlockFormat,
+        action: Option<Action>,
         mut open: impl FnMut() -> Result<R, TraceError>,
     ) -> Result<Self, TraceError> {
-        let (mut survey, issued) = Self::by(origin, format, Action::Queued, open()?)?;
-        if survey.operations() == 0 && issued > 0 {
+        let (mut survey, issued) = Self::by(origin, format, action.unwrap_or_default(), open()?)?;
+        if survey.operations() == 0 && issued > 0 && action.is_none() {
             (survey, _) = Self::by(origin, format, Action::Issued, open()?)?;
         }
         if survey.operations() == 0 {

@@ -56,7 +56,7 @@ fn records(text: &str) -> Vec<(u64, BlockOp, u64, u64)> {
 
 fn survey(text: &str) -> Result<BlockSurvey, TraceError> {
     let format = BlockFormat::detect("t", text.as_bytes())?;
-    BlockSurvey::of("t", format, || Ok(text.as_bytes()))
+    BlockSurvey::of("t", format, None, || Ok(text.as_bytes()))
 }
 
 #[test]
@@ -115,6 +115,19 @@ fn without_anything_queued_what_was_issued_counts() {
     let neither = without(&issued, " D ");
     let error = self::survey(&neither).unwrap_err().to_string();
     assert_eq!(error, "nothing to replay in t: none of its 9 lines is an operation on bytes");
+}
+
+#[test]
+fn the_action_that_counts_can_be_chosen() {
+    let of = |text: &str, action| {
+        BlockSurvey::of("t", BlockFormat::Blkparse, Some(action), || Ok(text.as_bytes()))
+    };
+    let issued = of(BLKPARSE, Action::Issued).unwrap();
+    assert_eq!((issued.action, issued.operations()), (Action::Issued, 1));
+    let queued = of(BLKPARSE, Action::Queued).unwrap();
+    assert_eq!((queued.action, queued.operations()), (Action::Queued, 6));
+    let none = of(&without(BLKPARSE, " Q "), Action::Queued);
+    assert!(none.unwrap_err().to_string().starts_with("nothing to replay in t"));
 }
 
 #[test]

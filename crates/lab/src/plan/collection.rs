@@ -1,0 +1,73 @@
+//! What collection adds to writes, and what objects leave empty, of a drive filled as laid out.
+
+use engine::sizing::pair::Pair;
+
+use super::LevelsPlan;
+use crate::units::count_text;
+
+/// From this share in use on, small differences of it change what collection costs much.
+const NEARLY_FULL: f64 = 0.85;
+/// From this share of empty room on it is told.
+const MUCH_EMPTY: f64 = 0.2;
+
+/// The share of the flash that is in use, of what collection does not keep free.
+pub(super) fn in_use(plan: &LevelsPlan) -> f64 {
+    let input = &plan.input;
+    let values = (input.fill_bytes / input.pair_bytes) as f64 * input.value_log_bytes;
+    let in_flash = if input.writes_pinned { 0 } else { plan.levels.pinned };
+    let segments: u64 = plan.levels.capacities.iter().skip(in_flash as usize).sum();
+    let index = (segments * input.segment_bytes) as f64;
+    (values + index) / (input.capacity_bytes as f64 * (1.0 - plan.gc_start))
+}
+
+/// Write amplification with collection, in words: each value is written `1 / (1 - u)` times, `u` being
+/// the share of a victim that is still in use. The index is rewritten before it is collected.
+pub(super) fn words(plan: &LevelsPlan) -> String {
+    let share = in_use(plan);
+    let percent = format!("{:.0} % of the flash", share * 100.0);
+    let values = plan.input.value_amplification();
+    if values == 0.0 {
+        return "collection comes on top".to_owned();
+    }
+    if share >= 1.0 {
+        return format!(
+            "collection finds no room: all would take {percent} that it does not keep free"
+        );
+    }
+    let all = values / (1.0 - victim_share(share)) + plan.levels.index_amplification(&plan.input);
+    let nearly = if share >= NEARLY_FULL { "; so near full it is too little" } else { "" };
+    format!(
+        "with collection {all:.1} or more, {percent} being in use and overwritten at random{nearly}"
+    )
+}
+
+/// The share of a victim that is still in use where a share `in_use` of all is: the `u` with
+/// `(1 - u) / -ln u = in_use` (Desnoyers), under random overwriting and greedy collection.
+fn victim_share(in_use: f64) -> f64 {
+    let (mut low, mut high) = (1e-12, 1.0);
+    for _ in 0..60 {
+        let u = f64::midpoint(low, high);
+        if (1.0 - u) / -f64::ln(u) < in_use { low = u } else { high = u }
+    }
+    low
+}
+
+/// That objects leave much of their pages empty, and which values would not.
+pub(super) fn empty(pair: &Pair) -> Option<String> {
+    let taken = pair.bytes_in_value_log();
+    let empty = 1.0 - pair.bytes() as f64 / taken;
+    if taken == 0.0 || empty < MUCH_EMPTY || pair.value_bytes == 0 {
+        return None;
+    }
+    let takes_less =
+        |bytes: &u32| Pair { value_bytes: *bytes, ..*pair }.bytes_in_value_log() < taken;
+    let shorter = (1..pair.value_bytes).rev().find(takes_less);
+    let hint = shorter.map_or(String::new(), |bytes| {
+        format!("; values of {} bytes would take less", count_text(u64::from(bytes)))
+    });
+    Some(format!(
+        "objects leave {:.0} % of the pages of values empty{hint}: one that fits a page does not begin in \
+         another",
+        empty * 100.0
+    ))
+}
