@@ -11,7 +11,7 @@ use workload::{
 };
 
 use crate::peer::Peer;
-use crate::task::{Latency, Outcome, Run, Task, Writer};
+use crate::task::{Latency, Outcome, Run, Tails, Task, Writer};
 
 /// What the store is to be.
 pub struct Setup {
@@ -20,9 +20,9 @@ pub struct Setup {
     pub memory: u64,
     pub records: u64,
     pub value_bytes: u64,
-    pub seed: u64,
-    /// Of stores that have memtables.
+    /// Of a store that has memtables; its usual ones if there is nothing.
     pub memtable_bytes: Option<u64>,
+    pub seed: u64,
 }
 
 impl Setup {
@@ -34,6 +34,10 @@ impl Setup {
 
 /// More than a run of seconds does.
 const MANY: u64 = 1 << 30;
+/// Threads that take the reads that are due: a late one does not hold up the next.
+const READERS: usize = 4;
+/// Reads that have not ended after so many times what they were to take are given up.
+const PATIENCE: f64 = 2.0;
 
 fn workload(setup: &Setup, name: &str, distribution: &str) -> anyhow::Result<CoreWorkload> {
     let mut properties = builtin(name).with_context(|| format!("no workload {name}"))?;
@@ -45,12 +49,15 @@ fn workload(setup: &Setup, name: &str, distribution: &str) -> anyhow::Result<Cor
 }
 
 /// Does tasks until it is told to quit.
-pub fn serve<P: Peer>(peer: P, setup: &Setup) -> anyhow::Result<()> {
+pub fn serve<P: Peer>(mut peer: P, setup: &Setup) -> anyhow::Result<()> {
     let mut session = SharedSession::new(workload(setup, "a", "uniform")?, setup.seed);
     let pair_bytes = 32 + setup.value_bytes;
     let mut durable = 0;
     for line in std::io::stdin().lock().lines() {
         let task: Task = serde_json::from_str(&line?)?;
+        if let Task::Tails(tails) = task {
+            peer = peer.for_writes(setup, (tails.writes_per_second * pair_bytes as f64) as u64)?;
+        }
         let (before, begun) = (disk_bytes(), Instant::now());
         let mut outcome = match task {
             Task::Quit => break,
@@ -63,6 +70,7 @@ pub fn serve<P: Peer>(peer: P, setup: &Setup) -> anyhow::Result<()> {
                 Outcome { seconds: begun.elapsed().as_secs_f64(), ..Outcome::default() }
             }
             Task::Run(run) => do_run(&mut session, &peer, setup, &run)?,
+            Task::Tails(tails) => do_tails(&mut session, &peer, setup, tails)?,
             Task::Durable { .. } if peer.reads_only() => only_reads(),
             Task::Durable { batch, seconds } => {
                 puts(&peer, batch, seconds, setup.value_bytes, &mut durable)
@@ -89,19 +97,58 @@ fn do_run<P: Peer>(
         return Ok(only_reads());
     }
     let main = workload(setup, &run.workload, &run.distribution)?;
-    let mut writes = workload(setup, "a", "uniform")?;
-    (writes.mix.read, writes.mix.update) = (0.0, 1.0);
-    let mut parts = vec![Part { workload: &main, clients: clients(run.threads, run.reads) }];
+    let writes = overwrites(setup)?;
+    let mut parts = vec![Part { workload: &main, clients: ClientOptions::closed(run.threads) }];
     if let Some(writer) = run.writer {
-        let rate = match writer {
-            Writer::Paced(rate) => Some(rate),
-            Writer::FlatOut => None,
-        };
-        parts.push(Part { workload: &writes, clients: clients(1, rate) });
+        let mut clients = ClientOptions::closed(1);
+        if let Writer::Paced(rate) = writer {
+            clients.pace = Pace::Open { rate, arrivals: Arrivals::Fixed, outstanding: 1 };
+        }
+        parts.push(Part { workload: &writes, clients });
     }
     let span = Nanos((run.seconds * 1e9) as u64);
     let reports = session.run_parts(peer, &parts, Some(span), |_, _| {})?;
     let kind = if run.workload == "e" { OpKind::Scan } else { OpKind::Get };
+    Ok(of_reports(&reports, kind))
+}
+
+/// Reads and writes of one kind of threads each, as they are due. It ends with the last read, which may be later than planned.
+fn do_tails<P: Peer>(
+    session: &mut SharedSession,
+    peer: &P,
+    setup: &Setup,
+    tails: Tails,
+) -> anyhow::Result<Outcome> {
+    let Tails { reads_per_second, writes_per_second, seconds } = tails;
+    let has_writer = writes_per_second > 0.0;
+    if peer.reads_only() && has_writer {
+        return Ok(only_reads());
+    }
+    let open = |rate, outstanding| {
+        let pace = Pace::Open { rate, arrivals: Arrivals::Fixed, outstanding };
+        ClientOptions { pace, ..ClientOptions::closed(outstanding) }
+    };
+    let mut reads = workload(setup, "c", "uniform")?;
+    reads.operation_count = (reads_per_second * seconds) as u64;
+    let writes = overwrites(setup)?;
+    let mut parts = vec![Part { workload: &reads, clients: open(reads_per_second, READERS) }];
+    if has_writer {
+        parts.push(Part { workload: &writes, clients: open(writes_per_second, 1) });
+    }
+    let longest = Nanos((seconds * PATIENCE * 1e9) as u64);
+    let reports = session.run_parts(peer, &parts, Some(longest), |_, _| {})?;
+    Ok(of_reports(&reports, OpKind::Get))
+}
+
+/// A workload of nothing but overwrites.
+fn overwrites(setup: &Setup) -> anyhow::Result<CoreWorkload> {
+    let mut writes = workload(setup, "a", "uniform")?;
+    (writes.mix.read, writes.mix.update) = (0.0, 1.0);
+    Ok(writes)
+}
+
+/// Of the first report, with the writer of the second, if there is one.
+fn of_reports(reports: &[RunReport], kind: OpKind) -> Outcome {
     let mut outcome = of_report(&reports[0], kind);
     if let Some(beside) = reports.get(1) {
         outcome.writer_rate = Some(beside.throughput());
@@ -109,16 +156,7 @@ fn do_run<P: Peer>(
         outcome.error = outcome.error.or(beside.first_error.clone());
         outcome.user_bytes += beside.count(OpKind::Put);
     }
-    Ok(outcome)
-}
-
-/// So many threads, in an open loop if there is a rate.
-fn clients(threads: usize, rate: Option<f64>) -> ClientOptions {
-    let mut clients = ClientOptions::closed(threads);
-    if let Some(rate) = rate {
-        clients.pace = Pace::Open { rate, arrivals: Arrivals::Fixed, outstanding: threads };
-    }
-    clients
+    outcome
 }
 
 fn only_reads() -> Outcome {

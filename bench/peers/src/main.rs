@@ -2,7 +2,10 @@
 //! one read for each Get. README.md says how to run it.
 //!
 //! ```text
-//!  parent ..... starts a process for each peer, has them work in turns, collects            (parent.rs)
+//!  parent ..... `run`: has the peers work in turns, collects                                (parent.rs)
+//!  tails ...... `tails`: long reads beside writes at several rates                          (tails.rs)
+//!  picture .... their curves                                                                (picture.rs)
+//!  stores ..... a process for each peer, with a directory and a memory limit                (stores.rs)
 //!  jail ....... the memory limit of a process, and the page cache                            (jail.rs)
 //!  child ...... one peer: does what it is told, a line each                                  (child.rs)
 //!  task ....... what a peer may be told, and what it answers                                 (task.rs)
@@ -10,7 +13,6 @@
 //!  peers ...... the stores, and the bound                                                    (peers/)
 //!  warm ....... what is stored comes into the cache of the drive                             (warm.rs)
 //!  report ..... tables and ratios                                                            (report.rs)
-//!  tails ...... tails of reads beside writes at several rates, as a picture                  (tails.rs)
 //! ```
 
 mod child;
@@ -18,7 +20,9 @@ mod jail;
 mod parent;
 mod peer;
 mod peers;
+mod picture;
 mod report;
+mod stores;
 mod tails;
 mod task;
 mod warm;
@@ -38,7 +42,7 @@ struct Arguments {
 enum Command {
     /// Compare stores
     Run(parent::RunArguments),
-    /// Draw tails of reads beside writes: one rate of reads for all, and several of writes
+    /// Measure the longest reads beside writes at several rates
     Tails(tails::TailsArguments),
     /// One of the stores; started by the others
     #[command(hide = true)]
@@ -54,9 +58,9 @@ enum Command {
         #[arg(long)]
         value_bytes: u64,
         #[arg(long)]
-        seed: u64,
+        memtable_bytes: Option<u64>,
         #[arg(long)]
-        memtable: Option<u64>,
+        seed: u64,
     },
 }
 
@@ -64,10 +68,9 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => parent::run(&arguments),
         Command::Tails(arguments) => tails::run(&arguments),
-        Command::Child { peer, directory, memory, records, value_bytes, seed, memtable } => {
-            let memtable_bytes = memtable;
+        Command::Child { peer, directory, memory, records, value_bytes, memtable_bytes, seed } => {
             let setup =
-                child::Setup { directory, memory, records, value_bytes, seed, memtable_bytes };
+                child::Setup { directory, memory, records, value_bytes, memtable_bytes, seed };
             peers::serve(&peer, &setup)
         }
     }

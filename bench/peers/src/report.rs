@@ -31,12 +31,8 @@ pub fn conditions(
 }
 
 /// The middle one of all rounds.
-fn median_of(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
-    median(outcomes.iter().map(of).collect())
-}
-
-/// The middle one, or the mean of the two in the middle.
-pub fn median(mut all: Vec<f64>) -> f64 {
+pub fn median<T>(outcomes: &[T], of: impl Fn(&T) -> f64) -> f64 {
+    let mut all: Vec<f64> = outcomes.iter().map(of).collect();
     all.sort_unstable_by(f64::total_cmp);
     let middle = all.len() / 2;
     if all.len().is_multiple_of(2) {
@@ -58,10 +54,10 @@ pub fn tables(outcomes: &Outcomes, names: &[String]) -> String {
         let Some((base, first)) = rows.first() else { continue };
         let columns = |outcomes: &[Outcome]| {
             [
-                median_of(outcomes, Outcome::rate),
-                median_of(outcomes, |outcome| outcome.latency.p50),
-                median_of(outcomes, |outcome| outcome.latency.p99),
-                median_of(outcomes, |outcome| outcome.latency.p999),
+                median(outcomes, Outcome::rate),
+                median(outcomes, |outcome| outcome.latency.p50),
+                median(outcomes, |outcome| outcome.latency.p99),
+                median(outcomes, |outcome| outcome.latency.p999),
             ]
         };
         let bases = columns(first);
@@ -78,14 +74,11 @@ pub fn tables(outcomes: &Outcomes, names: &[String]) -> String {
                 .map(|(value, base)| format!("{} ({:.2})", digits(value), value / base.max(1e-9)))
                 .collect();
             let writer = outcomes[0].writer_rate.map_or(String::new(), |_| {
-                digits(median_of(outcomes, |outcome| outcome.writer_rate.unwrap_or(0.0)))
+                digits(median(outcomes, |outcome| outcome.writer_rate.unwrap_or(0.0)))
             });
             let has_written = outcomes.iter().all(|outcome| outcome.user_bytes > 0);
             let amplification = if has_written {
-                format!(
-                    "{:.2}",
-                    median_of(outcomes, |o| o.written_bytes as f64 / o.user_bytes as f64)
-                )
+                format!("{:.2}", median(outcomes, |o| o.written_bytes as f64 / o.user_bytes as f64))
             } else {
                 String::new()
             };

@@ -1,293 +1,300 @@
-//! Tails of reads beside writes: reads at one rate for all, writes at several, in an open loop.
+//! `tails`: how long the longest reads take while ever more is written beside them.
 //!
-//! At each rate of writes one store after the other is read and written for as long as ten memtables take to fill, so that what each
-//! does in the background falls into its measurement. A read counts from the moment it was due.
+//! Reads are due at one rate, writes at that of the point, and a latency counts from when its operation was due: who is late is late
+//! for all that wait. At each rate the peers work in turns, the bound, which only reads, once.
 
 use std::fmt::Write;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use serde::Serialize;
 
-use crate::parent::{self, Running, Stores};
-use crate::report;
-use crate::task::{Outcome, Run, Task, Writer};
+use crate::peers::TAILS;
+use crate::picture::{Curve, Dot, Picture};
+use crate::report::median;
+use crate::stores::{Started, StoreArguments};
+use crate::task::{Latency, Outcome, Tails, Task};
 
-/// Those of the picture. The others are variants.
-const USUAL: &[&str] = &[
-    "bound",
-    "levelhead",
-    #[cfg(feature = "rocksdb")]
-    "rocksdb",
-    #[cfg(feature = "rocksdb")]
-    "rocksdb-limited",
-    #[cfg(feature = "fjall")]
-    "fjall",
-    #[cfg(feature = "redb")]
-    "redb",
-];
-/// Memtables that writes fill at each point.
+/// A point writes as much as fills so many memtables, so that their flushes and what follows from them are in it.
 const MEMTABLES: f64 = 10.0;
-/// Reads of a point at least: a p99.9 is the tenth longest of them.
+const LEAST_SECONDS: f64 = 10.0;
+/// Ten of them are beyond the percentile that is drawn.
 const LEAST_READS: f64 = 10_000.0;
-/// Reads under way at a time, so that one that is late does not hold the next one's start.
-const READERS: usize = 4;
-/// A writer that does less than this share of what is offered has fallen behind.
-const KEEPS_UP: f64 = 0.98;
+/// Who achieves less of what was offered is behind.
+const KEPT_UP: f64 = 0.98;
+const MEMTABLE_MIB: u64 = 16;
 
 #[derive(Args)]
 pub struct TailsArguments {
     #[command(flatten)]
-    stores: Stores,
-    /// Offered writes a second, with commas between them, the lowest first
+    stores: StoreArguments,
+    /// Writes offered a second, with commas between them
     #[arg(long, value_delimiter = ',', default_value = "2000,5000,10000,20000")]
     rates: Vec<f64>,
-    /// Offered reads a second, the same for all
+    /// Reads offered a second, beside whatever is written
     #[arg(long, default_value_t = 1000.0)]
     reads: f64,
-    /// Rounds; what is shown is the median of each figure, so that a drive that stalled once is not taken for a store that did
-    #[arg(long, default_value_t = 3)]
+    /// Rounds; the picture is of their medians
+    #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// File for the points of all rounds as CSV
+    /// File for a line of each point
     #[arg(long)]
     csv: Option<PathBuf>,
+    /// File for the conditions and the points as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
     /// File for the picture
     #[arg(long)]
     svg: Option<PathBuf>,
 }
 
-/// What came of one store at one rate of writes.
-#[derive(Clone, Debug, Serialize)]
+/// What a peer did at a rate.
+#[derive(Serialize)]
 struct Point {
     round: usize,
     peer: String,
     offered_writes: f64,
-    writes: f64,
+    achieved_writes: f64,
     offered_reads: f64,
-    reads: f64,
-    read_count: u64,
-    p50_us: f64,
-    p99_us: f64,
-    p999_us: f64,
-    max_us: f64,
+    achieved_reads: f64,
+    reads: u64,
+    latency: Latency,
+    /// Bytes that the process had drives write during the point, and behind it to settle.
     written_bytes: u64,
-    seconds: f64,
+    settled_bytes: u64,
+    /// Reads or writes were fewer than offered.
+    is_behind: bool,
+    mismatches: u64,
+    error: Option<String>,
+}
+
+/// All that was measured.
+#[derive(Default, Serialize)]
+struct Found {
+    conditions: String,
+    points: Vec<Point>,
+    /// Peers whose process ended, from where on, and why.
+    left_out: Vec<String>,
 }
 
 impl Point {
-    fn of(
-        round: usize,
-        peer: &str,
-        offered_writes: f64,
-        offered_reads: f64,
-        outcome: &Outcome,
-    ) -> Self {
+    fn of(round: usize, peer: &str, asked: &Tails, outcome: Outcome) -> Self {
+        let (offered_reads, offered_writes) = (asked.reads_per_second, asked.writes_per_second);
+        let (achieved_reads, achieved_writes) =
+            (outcome.rate(), outcome.writer_rate.unwrap_or(0.0));
         Self {
             round,
             peer: peer.to_owned(),
             offered_writes,
-            writes: outcome.writer_rate.unwrap_or(0.0),
+            achieved_writes,
             offered_reads,
-            reads: outcome.rate(),
-            read_count: outcome.operations,
-            p50_us: outcome.latency.p50,
-            p99_us: outcome.latency.p99,
-            p999_us: outcome.latency.p999,
-            max_us: outcome.latency.max,
-            written_bytes: outcome.written_bytes,
-            seconds: outcome.seconds,
+            achieved_reads,
+            reads: outcome.operations,
+            latency: outcome.latency,
+            written_bytes: outcome.written_bytes - outcome.settled_bytes,
+            settled_bytes: outcome.settled_bytes,
+            is_behind: achieved_writes < KEPT_UP * offered_writes
+                || achieved_reads < KEPT_UP * offered_reads,
+            mismatches: outcome.mismatches,
+            error: outcome.error,
         }
     }
+}
 
-    /// Whether both loops did what was offered; the bound has no writes to do.
-    fn keeps_up(&self) -> bool {
-        let writes = self.peer == "bound" || self.writes >= KEEPS_UP * self.offered_writes;
-        writes && self.reads >= KEEPS_UP * self.offered_reads
+impl TailsArguments {
+    /// A point with so many writes a second.
+    fn task(&self, writes_per_second: f64) -> Tails {
+        let filled = MEMTABLES * (self.stores.memtable_mib.unwrap_or(MEMTABLE_MIB) << 20) as f64;
+        let writing = match writes_per_second {
+            0.0 => 0.0,
+            rate => filled / (rate * self.stores.pair_bytes() as f64),
+        };
+        let seconds = writing.max(LEAST_SECONDS).max(LEAST_READS / self.reads).ceil();
+        Tails { reads_per_second: self.reads, writes_per_second, seconds }
+    }
+
+    /// All that is to be done: round, peer and point, in turns.
+    fn plan(&self, names: &[String]) -> Vec<(usize, String, Tails)> {
+        let mut plan = Vec::new();
+        for round in 1..=self.rounds {
+            let mut rates = vec![0.0];
+            rates.extend(&self.rates);
+            for rate in rates {
+                let task = self.task(rate);
+                let peers = names.iter().filter(|name| (*name == "bound") == (rate == 0.0));
+                plan.extend(peers.map(|name| (round, name.clone(), task)));
+            }
+        }
+        plan
     }
 }
 
-/// Seconds that a point takes: ten memtables of writes, and enough reads.
-fn seconds(memtable_bytes: u64, pair_bytes: u64, writes: f64, reads: f64) -> f64 {
-    let memtables = MEMTABLES * memtable_bytes as f64 / (writes * pair_bytes as f64);
-    memtables.max(LEAST_READS / reads)
-}
-
-/// Measures the points, and writes what there is after each of them.
+/// Measures, and writes what there is after each point.
 pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
-    let stores = &arguments.stores;
-    let Some(memtable_bytes) = stores.memtable_bytes() else {
-        bail!(
-            "--memtable-mib is needed: each point lasts for ten memtables, of the same size for all"
-        );
-    };
-    let names = stores.names(USUAL)?;
-    let pair_bytes = stores.value_bytes + 32;
-    let lasts = |rate: &f64| seconds(memtable_bytes, pair_bytes, *rate, arguments.reads);
-    let all: f64 =
-        arguments.rates.iter().map(lasts).sum::<f64>() * (names.len() * arguments.rounds) as f64;
-    eprintln!(
-        "{} stores at {} rates: {:.0} s besides loads",
-        names.len(),
-        arguments.rates.len(),
-        all
-    );
-    let (mut running, conditions) = stores.start(&names)?;
-    parent::load(&mut running)?;
-    let (begun, mut done, mut points) = (Instant::now(), 0.0, Vec::new());
-    for round in 1..=arguments.rounds {
-        for rate in &arguments.rates {
-            let mut failed = Vec::new();
-            for peer in &mut running {
-                match measure(peer, arguments, round, *rate, lasts(rate)) {
-                    Ok(point) => points.push(point),
-                    // Killed for want of memory, say: what the others do is still of use.
-                    Err(error) => {
-                        eprintln!("{error:#}; {} is left out from here on", peer.name);
-                        failed.push(peer.name.clone());
-                        continue;
-                    }
-                }
-                done += lasts(rate);
-                let left = begun.elapsed().as_secs_f64() / done * (all - done);
-                let point = points.last().expect("it was added");
-                eprintln!(
-                    "{}, {rate} writes/s: p99.9 {:.0} us; {left:.0} s left",
-                    point.peer, point.p999_us
-                );
-                save(arguments, &conditions, &names, &points)?;
-            }
-            running.retain(|peer| !failed.contains(&peer.name));
+    let are_positive = arguments.rates.iter().all(|rate| *rate > 0.0) && arguments.reads > 0.0;
+    if arguments.rates.is_empty() || !are_positive {
+        bail!("--rates and --reads have to be above 0");
+    }
+    let mut arguments_of_stores = arguments.stores.clone();
+    arguments_of_stores.memtable_mib.get_or_insert(MEMTABLE_MIB);
+    let names = arguments_of_stores.names(TAILS)?;
+    let Started { mut running, conditions } = arguments_of_stores.start(&names)?;
+    eprintln!("{conditions}");
+    for peer in &mut running {
+        eprintln!("load: {}", peer.name);
+        if let Some(error) = peer.work(&Task::Load, false)?.error {
+            bail!("{} cannot be loaded: {error}", peer.name);
         }
     }
-    println!("{conditions}\n\n{}", table(&medians(&points)));
-    Ok(())
-}
-
-fn measure(
-    peer: &mut Running,
-    TailsArguments { stores, reads, .. }: &TailsArguments,
-    round: usize,
-    rate: f64,
-    seconds: f64,
-) -> anyhow::Result<Point> {
-    let run = Run {
-        workload: "c".to_owned(),
-        distribution: "uniform".to_owned(),
-        threads: READERS,
-        seconds,
-        reads: Some(*reads),
-        writer: (peer.name != "bound").then_some(Writer::Paced(rate)),
-    };
-    let outcome = peer.work(&Task::Run(run), stores.warm)?;
-    if let Some(error) = &outcome.error {
-        bail!("{}: {error}", peer.name);
-    }
-    if outcome.mismatches > 0 {
-        bail!("{}: {} answers were wrong data", peer.name, outcome.mismatches);
-    }
-    Ok(Point::of(round, &peer.name, rate, *reads, &outcome))
-}
-
-fn save(
-    TailsArguments { stores, reads, csv, svg, .. }: &TailsArguments,
-    conditions: &str,
-    names: &[String],
-    points: &[Point],
-) -> anyhow::Result<()> {
-    if let Some(file) = csv {
-        std::fs::write(file, as_csv(points))?;
-    }
-    if let Some(file) = &stores.json {
-        let json = serde_json::json!({ "conditions": conditions, "points": points });
-        std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(&json)?))?;
-    }
-    if let Some(file) = svg {
-        std::fs::write(file, picture(names, &medians(points), *reads))?;
-    }
-    Ok(())
-}
-
-/// Of each store and rate of writes the median of each figure, in the order of the first round.
-fn medians(points: &[Point]) -> Vec<Point> {
-    let firsts = points.iter().filter(|point| point.round == 1);
-    firsts
-        .map(|first| {
-            let is_same = |point: &&Point| {
-                point.peer == first.peer && point.offered_writes == first.offered_writes
-            };
-            let rounds: Vec<&Point> = points.iter().filter(is_same).collect();
-            let of = |figure: fn(&Point) -> f64| {
-                report::median(rounds.iter().map(|point| figure(point)).collect())
-            };
-            Point {
-                writes: of(|point| point.writes),
-                reads: of(|point| point.reads),
-                p50_us: of(|point| point.p50_us),
-                p99_us: of(|point| point.p99_us),
-                p999_us: of(|point| point.p999_us),
-                max_us: of(|point| point.max_us),
-                ..first.clone()
+    let plan = arguments.plan(&names);
+    let begun = Instant::now();
+    let mut found = Found { conditions, ..Found::default() };
+    let seconds = |plan: &[(usize, String, Tails)]| plan.iter().map(|at| at.2.seconds).sum::<f64>();
+    for (done, (round, name, task)) in plan.iter().enumerate() {
+        let Some(at) = running.iter().position(|peer| peer.name == *name) else { continue };
+        let point = match running[at].work(&Task::Tails(*task), arguments.stores.warm) {
+            Ok(outcome) => Point::of(*round, name, task, outcome),
+            // Killed for want of memory, say: what the others do is still of use.
+            Err(error) => {
+                let words = format!(
+                    "{name} is left out from {} writes/s on: {error:#}",
+                    task.writes_per_second
+                );
+                eprintln!("{words}");
+                found.left_out.push(words);
+                running.remove(at);
+                keep(arguments, &names, &found)?;
+                continue;
             }
-        })
-        .collect()
+        };
+        let ratio = begun.elapsed().as_secs_f64() / seconds(&plan[..=done]);
+        let left = Duration::from_secs_f64(seconds(&plan[done + 1..]) * ratio);
+        eprintln!("{}; {}:{:02} left", line(&point), left.as_secs() / 60, left.as_secs() % 60);
+        found.points.push(point);
+        keep(arguments, &names, &found)?;
+    }
+    drop(running);
+    let Found { conditions, points, left_out } = found;
+    println!("{conditions}\n\n{}\n{}", table(&points), left_out.join("\n"));
+    let wrong: u64 = points.iter().map(|point| point.mismatches).sum();
+    if wrong > 0 {
+        bail!("{wrong} answers were wrong data");
+    }
+    if let Some(Point { peer, error: Some(error), .. }) = points.iter().find(|p| p.error.is_some())
+    {
+        bail!("{peer} failed: {error}");
+    }
+    Ok(())
 }
 
-/// A line for each store, up to the first rate that it does not keep up with.
-fn picture(names: &[String], points: &[Point], reads: f64) -> String {
-    let lines = names.iter().map(|name| {
-        let of_peer = points.iter().filter(|point| point.peer == *name);
-        let kept_up = of_peer.take_while(|point| point.keeps_up());
-        (name.clone(), kept_up.map(|point| (point.offered_writes, point.p999_us)).collect())
-    });
-    lab::picture::lines_svg(
-        &format!("Reads beside writes, on files: p99.9 of {reads} reads a second"),
-        "offered writes a second",
-        "p99.9 of reads, microseconds",
-        lines.filter(|(_, points): &(_, Vec<_>)| !points.is_empty()).collect(),
+/// Writes all files, so that a run that is killed leaves what it had.
+fn keep(arguments: &TailsArguments, names: &[String], found: &Found) -> anyhow::Result<()> {
+    let write = |file: &Option<PathBuf>, text: String| {
+        let Some(file) = file else { return Ok(()) };
+        replace(file, &text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    write(&arguments.csv, csv(&found.points))?;
+    write(&arguments.json, format!("{}\n", serde_json::to_string_pretty(found)?))?;
+    write(&arguments.svg, picture(arguments, names, &found.points).render())
+}
+
+/// Never half a file.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let new = file.with_added_extension("new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(new, file)
+}
+
+fn csv(points: &[Point]) -> String {
+    let mut csv = "round,peer,offered_writes_per_s,achieved_writes_per_s,offered_reads_per_s,achieved_reads_per_s,reads,\
+                   p50_us,p99_us,p999_us,max_us,written_bytes,settled_bytes,is_behind\n"
+        .to_owned();
+    for point in points {
+        let Point { round, peer, offered_writes, offered_reads, reads, is_behind, .. } = point;
+        let Latency { p50, p99, p999, max } = point.latency;
+        writeln!(
+            csv,
+            "{round},{peer},{offered_writes},{:.0},{offered_reads},{:.0},{reads},{p50:.1},{p99:.1},{p999:.1},{max:.1},{},{},{is_behind}",
+            point.achieved_writes, point.achieved_reads, point.written_bytes, point.settled_bytes
+        )
+        .expect("a string takes any text");
+    }
+    csv
+}
+
+/// A point for eyes.
+fn line(point: &Point) -> String {
+    let Latency { p50, p99, p999, max } = point.latency;
+    let behind = if point.is_behind { " (behind)" } else { "" };
+    let error = point.error.as_ref().map_or(String::new(), |error| format!("; {error}"));
+    format!(
+        "{}, {} writes/s: {:.0} writes/s and {:.0} reads/s achieved{behind}; read p50 {p50:.0} us, p99 {p99:.0} us, p99.9 {p999:.0} us, \
+         max {max:.0} us{error}",
+        point.peer, point.offered_writes, point.achieved_writes, point.achieved_reads
     )
 }
 
-fn as_csv(points: &[Point]) -> String {
-    let head = "round,peer,offered_writes,writes,offered_reads,reads,read_count,p50_us,p99_us,p999_us,max_us,written_bytes,seconds,keeps_up\n";
-    points.iter().fold(head.to_owned(), |mut text, point| {
-        let Point { round, peer, offered_writes, writes, offered_reads, reads, read_count, .. } =
-            point;
-        let Point { p50_us, p99_us, p999_us, max_us, written_bytes, seconds, .. } = point;
-        writeln!(
-            text,
-            "{round},{peer},{offered_writes},{writes:.0},{offered_reads},{reads:.0},{read_count},{p50_us:.1},{p99_us:.1},{p999_us:.1},\
-             {max_us:.0},{written_bytes},{seconds:.1},{}",
-            point.keeps_up()
-        )
-        .expect("a string takes any text");
-        text
-    })
-}
-
 fn table(points: &[Point]) -> String {
-    let head = "| store | offered writes/s | writes/s | reads/s | p50 us | p99 us | p99.9 us | longest us | |\n|---|---|---|---|---|---|---|---|---|\n";
-    points.iter().fold(head.to_owned(), |mut text, point| {
-        let Point { peer, offered_writes, writes, reads, p50_us, p99_us, p999_us, max_us, .. } =
-            point;
-        let behind = if point.keeps_up() { "" } else { "falls behind" };
+    let mut text = "| | writes/s offered | achieved | reads/s achieved | reads | p50 us | p99 us | p99.9 us | max us | MiB written | and to settle |\n\
+                    |---|---|---|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for point in points {
+        let Latency { p50, p99, p999, max } = point.latency;
+        let behind = if point.is_behind { " (behind)" } else { "" };
         writeln!(
             text,
-            "| {peer} | {offered_writes} | {writes:.0} | {reads:.0} | {p50_us:.0} | {p99_us:.0} | {p999_us:.0} | {max_us:.0} | {behind} |"
+            "| {} | {:.0} | {:.0}{behind} | {:.0} | {} | {p50:.0} | {p99:.0} | {p999:.0} | {max:.0} | {} | {} |",
+            point.peer,
+            point.offered_writes,
+            point.achieved_writes,
+            point.achieved_reads,
+            point.reads,
+            point.written_bytes >> 20,
+            point.settled_bytes >> 20
         )
         .expect("a string takes any text");
-        text
-    })
+    }
+    text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_point_lasts_for_ten_memtables_and_ten_thousand_reads() {
-        assert!((seconds(16 << 20, 1056, 2000.0, 1000.0) - 79.4).abs() < 0.1);
-        assert!((seconds(16 << 20, 1056, 40_000.0, 1000.0) - 10.0).abs() < 1e-9);
+/// Medians of the rounds; the bound's is level.
+fn picture(arguments: &TailsArguments, names: &[String], points: &[Point]) -> Picture {
+    let dot = |name: &str, measured_at: f64, rate: f64| {
+        let at = |point: &&Point| point.peer == name && point.offered_writes == measured_at;
+        let rounds: Vec<&Point> = points.iter().filter(at).collect();
+        if rounds.is_empty() {
+            return None;
+        }
+        let us = median(&rounds, |point| point.latency.p999);
+        let late = rounds.iter().filter(|point| point.is_behind).count();
+        Some(Dot { x: rate, y: us, is_open: late * 2 > rounds.len() })
+    };
+    let curves = names.iter().map(|name| {
+        let is_level = name == "bound";
+        let at = |rate: &f64| dot(name, if is_level { 0.0 } else { *rate }, *rate);
+        let dots = arguments.rates.iter().filter_map(at).collect();
+        Curve { name: name.clone(), is_level, dots }
+    });
+    Picture {
+        title: format!("Read p99.9 on files, {} reads/s beside writes", grouped(arguments.reads)),
+        x_label: "writes offered per second".to_owned(),
+        open_label: "open: fell behind what was offered".to_owned(),
+        x: arguments.rates.iter().map(|rate| (*rate, grouped(*rate))).collect(),
+        curves: curves.filter(|curve| !curve.dots.is_empty()).collect(),
     }
+}
+
+/// A whole number with commas between thousands.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -12,6 +12,8 @@ pub enum Task {
     Settle,
     /// A workload for a time.
     Run(Run),
+    /// Uniform reads beside uniform overwrites, both in an open loop.
+    Tails(Tails),
     /// Puts of new keys, so many made durable at a time, for a time.
     Durable { batch: usize, seconds: f64 },
     /// Close the store.
@@ -27,11 +29,17 @@ pub struct Run {
     pub distribution: String,
     pub threads: usize,
     pub seconds: f64,
-    /// Operations a second that fall due, evenly spaced, of which each thread has one under way; latency counts from then. Without
-    /// it each thread goes on when its last one has ended.
-    pub reads: Option<f64>,
     /// One more thread that overwrites uniformly.
     pub writer: Option<Writer>,
+}
+
+/// Reads beside writes, each due at its time whatever the store does.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Tails {
+    pub reads_per_second: f64,
+    /// 0 for none.
+    pub writes_per_second: f64,
+    pub seconds: f64,
 }
 
 /// How it writes.
@@ -58,6 +66,9 @@ pub struct Outcome {
     /// Bytes that the process had drives read and write.
     pub read_bytes: u64,
     pub written_bytes: u64,
+    /// Written behind the task, by settling; counted as written.
+    #[serde(default)]
+    pub settled_bytes: u64,
     /// Bytes of keys and values that were put.
     pub user_bytes: u64,
 }

@@ -156,20 +156,6 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
     .render()
 }
 
-/// Lines with names over a linear axis, upwards by decades; the legend tells where each ends, in microseconds.
-pub fn lines_svg(title: &str, x: &str, y: &str, lines: Vec<(String, Vec<(f64, f64)>)>) -> String {
-    let series = lines.into_iter().map(|(name, points)| Series { name, points });
-    Chart {
-        title: title.to_owned(),
-        x: Scale::linear(x),
-        y: Scale::log(y),
-        series: series.collect(),
-        note: Note::End,
-        bands: Vec::new(),
-    }
-    .render()
-}
-
 fn title(result: &BenchResult) -> String {
     format!(
         "{} on {}, workload {}, {} pairs",

@@ -15,7 +15,7 @@ use anyhow::bail;
 
 use self::levelhead::{Form, Levelhead};
 #[cfg(feature = "rocksdb")]
-use self::rocksdb::{Background, RocksDb};
+use self::rocksdb::Calm;
 use crate::child::{Setup, serve as serve_peer};
 
 /// All that were built in, the bound first.
@@ -36,6 +36,25 @@ pub const NAMES: &[&str] = &[
     "lmdb",
 ];
 
+/// Those that `run` compares; the calm ones are for `tails`, which says how much is written.
+pub fn usual() -> Vec<&'static str> {
+    NAMES.iter().copied().filter(|name| *name != "rocksdb-limited").collect()
+}
+
+/// Those whose tails are drawn, where they were built in.
+pub const TAILS: &[&str] = &[
+    "bound",
+    "levelhead",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb-limited",
+    #[cfg(feature = "fjall")]
+    "fjall",
+    #[cfg(feature = "redb")]
+    "redb",
+];
+
 /// Opens a peer and does what it is told.
 pub fn serve(name: &str, setup: &Setup) -> anyhow::Result<()> {
     std::fs::create_dir_all(&setup.directory)?;
@@ -45,9 +64,9 @@ pub fn serve(name: &str, setup: &Setup) -> anyhow::Result<()> {
         "levelhead-8k" => serve_peer(Levelhead::open(setup, Form::LargerPages)?, setup),
         "levelhead-inline" => serve_peer(Levelhead::open(setup, Form::Inline)?, setup),
         #[cfg(feature = "rocksdb")]
-        "rocksdb" => serve_peer(RocksDb::open(setup, Background::Free)?, setup),
+        "rocksdb" => serve_peer(rocksdb::RocksDb::open(setup, Calm::No)?, setup),
         #[cfg(feature = "rocksdb")]
-        "rocksdb-limited" => serve_peer(RocksDb::open(setup, Background::Limited)?, setup),
+        "rocksdb-limited" => serve_peer(rocksdb::RocksDb::open(setup, Calm::Unlimited)?, setup),
         #[cfg(feature = "fjall")]
         "fjall" => serve_peer(fjall::Fjall::open(setup)?, setup),
         #[cfg(feature = "redb")]

@@ -1,5 +1,5 @@
-//! `RocksDB`: O_DIRECT for reads, flushes and compactions, 10 bits of filter a key, memtables of 64 MiB, two background jobs, no
-//! compression.
+//! `RocksDB`: O_DIRECT for reads, flushes and compactions, 10 bits of filter a key, two background jobs, no compression; the calm one
+//! has a rate limiter besides, syncs in small pieces and has levels of dynamic size.
 
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options};
 use rocksdb::{ReadOptions, WriteBatch, WriteOptions};
@@ -8,25 +8,25 @@ use workload::SharedTarget;
 use crate::child::Setup;
 use crate::peer::{Peer, wait_for_quiet, words};
 
-pub struct RocksDb(DB);
+pub struct RocksDb(DB, Calm);
 
-/// What bounds flushes and compactions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Background {
-    Free,
-    /// A rate limiter that finds its rate by itself, up to [`MOST_BACKGROUND`], and levels sized from the last one up.
-    Limited,
+/// Whether reads come before its background work.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Calm {
+    No,
+    /// As long as it is not known how much is written: while it is loaded.
+    Unlimited,
+    /// So many bytes a second for flushes and compactions.
+    Limited(u64),
 }
 
-/// Bytes a second: four times what the fastest writer of `peers tails` puts, ten times with what levels cost.
-const MOST_BACKGROUND: i64 = 200 << 20;
-/// Refilled so often, in microseconds, so that a burst is small: `RocksDB`'s default is 100 ms.
+/// What a limiter gives at a time is this long's; `RocksDB`'s own default of 100 ms would let a tenth of a second's writes go at once.
 const REFILL_US: i64 = 10_000;
-/// `RocksDB`'s default: one in ten requests of low priority goes before one of high.
-const FAIRNESS: i32 = 10;
+/// Flushes and compactions may write so many times what is put: what levels write, and room for it to come in bursts.
+const LIMIT_TIMES: u64 = 12;
 
 impl RocksDb {
-    pub fn open(setup: &Setup, background: Background) -> anyhow::Result<Self> {
+    pub fn open(setup: &Setup, calm: Calm) -> anyhow::Result<Self> {
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&Cache::new_lru_cache(setup.cache_bytes() as usize)?);
         blocks.set_bloom_filter(10.0, false);
@@ -38,11 +38,15 @@ impl RocksDb {
         options.set_use_direct_io_for_flush_and_compaction(true);
         options.set_write_buffer_size(setup.memtable_bytes.unwrap_or(64 << 20) as usize);
         options.set_max_background_jobs(2);
-        if background == Background::Limited {
-            options.set_ratelimiter(MOST_BACKGROUND, REFILL_US, FAIRNESS);
+        if calm != Calm::No {
             options.set_level_compaction_dynamic_level_bytes(true);
+            options.set_bytes_per_sync(256 << 10);
+            options.set_wal_bytes_per_sync(256 << 10);
         }
-        Ok(Self(DB::open(&options, &setup.directory)?))
+        if let Calm::Limited(bytes) = calm {
+            options.set_ratelimiter(bytes as i64, REFILL_US, 10);
+        }
+        Ok(Self(DB::open(&options, &setup.directory)?, calm))
     }
 
     fn number(&self, property: &str) -> u64 {
@@ -87,6 +91,16 @@ impl SharedTarget for RocksDb {
 }
 
 impl Peer for RocksDb {
+    fn for_writes(self, setup: &Setup, bytes_per_second: u64) -> anyhow::Result<Self> {
+        let limited = Calm::Limited(bytes_per_second * LIMIT_TIMES);
+        if self.1 == Calm::No || self.1 == limited {
+            return Ok(self);
+        }
+        // The binding gives no limiter whose rate can be changed, nor one that tunes itself.
+        drop(self);
+        Self::open(setup, limited)
+    }
+
     fn settle(&self) {
         let _ = self.0.flush();
         let busy = [
