@@ -67,10 +67,9 @@ impl Comparison {
     /// What is to be added to the words of its verdict.
     pub(super) fn remark(&self) -> &'static str {
         match self.counted {
-            _ if self.holds == Verdict::NotApplicable => "",
-            Counted::Yes => "",
             Counted::Fitted => ", fitted",
-            Counted::No => ", not counted",
+            Counted::No if self.holds != Verdict::NotApplicable => ", not counted",
+            _ => "",
         }
     }
 }
