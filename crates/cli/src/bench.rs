@@ -84,8 +84,9 @@ fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     let stop = interrupt::stop_on_interrupt();
     let progress = Rc::new(RefCell::new(Progress::new(arguments.results.progress)));
     let outcome = bench(run, &progress, &stop);
-    if outcome.is_ok() && matches!(run.drive, Drive::Fresh) {
-        ageing_hint(progress.borrow().took("age")).iter().for_each(|hint| output::say(hint));
+    let ages = outcome.is_ok() && matches!(run.drive, Drive::Fresh);
+    if ages && let Some(hint) = ageing_hint(progress.borrow().took("age")) {
+        output::say(&hint);
     }
     match outcome {
         Err(error @ BenchError::Interrupted { .. }) => {
@@ -144,7 +145,7 @@ fn bench(
 }
 
 /// From this on it is worth a word that ageing may be had but once.
-const LONG_AGEING: Duration = Duration::from_secs(60);
+const LONG_AGEING: Duration = Duration::from_mins(1);
 
 /// How to age the drive but once, where that took long.
 fn ageing_hint(took: Duration) -> Option<String> {
