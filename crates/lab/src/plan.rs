@@ -412,21 +412,21 @@ mod tests {
     }
 
     /// A drive of 1 GiB with 1 MiB of memory.
-    fn small(design: Options, value_bytes: u32, fill: f64) -> LevelsPlan {
+    fn small(design: &Options, value_bytes: u32, fill: f64) -> LevelsPlan {
         levels_of(&PlanSpec {
             capacity_bytes: 1 << 30,
             dram_bytes: 1 << 20,
             key_bytes: 32,
             value_bytes,
             page_bytes: 8192,
-            design: Options { fill, ..design },
+            design: Options { fill, ..design.clone() },
         })
     }
 
     #[test]
     fn collection_is_estimated_by_the_share_of_the_flash_in_use() {
         let told = |fill| {
-            let text = render_levels(&small(Options::pink(), 1024, fill));
+            let text = render_levels(&small(&Options::pink(), 1024, fill));
             let line =
                 text.lines().find(|line| line.starts_with("with collection ")).map(str::to_owned);
             let line = line.unwrap_or_else(|| panic!("{text}"));
@@ -437,13 +437,13 @@ mod tests {
         assert!(half.0 < most.0 && half.0 > 1.1, "{half:?} {most:?}");
         assert!(half.1.contains("or more") && !half.1.contains("near full"), "{}", half.1);
         assert!(most.1.contains("so near full it is too little"), "{}", most.1);
-        let full = render_levels(&small(Options::pink(), 4096, 0.7));
+        let full = render_levels(&small(&Options::pink(), 4096, 0.7));
         assert!(full.contains("collection finds no room"), "{full}");
     }
 
     #[test]
     fn pages_that_objects_leave_half_empty_are_told() {
-        let told = |value_bytes| render_levels(&small(Options::pink(), value_bytes, 0.3));
+        let told = |value_bytes| render_levels(&small(&Options::pink(), value_bytes, 0.3));
         let (cliff, below) = (told(4096), told(4000));
         assert!(
             cliff.contains("objects leave 50 % of the pages of values empty; values of "),
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_there_meet_the_filters_above_them_only() {
-        let plan = small(Options::lightstore(), 1024, 0.7);
+        let plan = small(&Options::lightstore(), 1024, 0.7);
         let bits = plan.levels.filter_bits(&plan.input);
         let present = monkey::vain_reads_of_present_keys(&plan.levels.keys(&plan.input), &bits);
         let absent = monkey::expected_vain_reads(&bits);
