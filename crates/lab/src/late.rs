@@ -26,6 +26,6 @@ mod tests {
         assert_eq!(late_s(Nanos::from_millis(9), 1.0), None);
         let late = late_s(Nanos::from_millis(1_500), 2.0).expect("it fell behind");
         let line = fell_behind("the open loop", late);
-        assert_eq!(line, "the open loop fell behind: its last operation began 1.5 s late");
+        assert_eq!(line, "the open loop fell behind: its last operation began 1.50 s late");
     }
 }

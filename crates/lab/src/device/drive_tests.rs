@@ -254,6 +254,7 @@ fn reads_after_the_drive_has_left_its_window_stand_apart() {
     {
         assert!(table.contains(words), "no `{words}` in\n{table}");
     }
+    assert!(!table.contains("all but full"), "room was made for the window: {table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 }
 

@@ -158,7 +158,8 @@ fn latencies(streams: &[StreamResult]) -> String {
 
 const IN_DTWIN: &str =
     "in DTWIN: after the host's DTWIN command, as long as neither host nor drive left the window";
-const LEFT: &str = "left by the drive: after the host's DTWIN command, but the drive had left the window by itself";
+const LEFT: &str =
+    "left by the drive: after that command too, when the drive had left the window by itself";
 
 /// Which open loops fell behind, and how far.
 fn late(streams: &[StreamResult]) -> String {
@@ -277,7 +278,9 @@ fn full(sets: &[SetResult]) -> String {
     let lines = sets.iter().filter_map(|set| {
         let moved = set.slots_moved as f64;
         let in_use = moved / (moved + set.slots_flushed as f64);
-        let for_room = set.collections > 0 && set.wear_moves == 0 && set.reclaims == 0;
+        // In windows a drive makes room for the next one, however little was written.
+        let for_others = set.wear_moves > 0 || set.reclaims > 0 || set.windows_entered > 0;
+        let for_room = set.collections > 0 && !for_others;
         (for_room && in_use >= ALL_BUT_FULL).then(|| {
             format!(
                 "set {} is all but full: collection moved {} blocks for each that clients wrote (a smaller \
