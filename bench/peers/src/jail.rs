@@ -24,6 +24,14 @@ impl Jail {
         })
     }
 
+    /// Whether the system killed a process of it for want of memory.
+    pub fn has_killed(&self) -> bool {
+        let files = ["memory.oom_control", "memory.events"];
+        let texts = files.map(|file| fs::read_to_string(self.path.join(file)).unwrap_or_default());
+        let counts = texts.iter().flat_map(|text| text.lines());
+        counts.filter_map(|line| line.strip_prefix("oom_kill ")).any(|count| count.trim() != "0")
+    }
+
     /// Puts a process into it.
     pub fn take_in(&self, process: u32) -> std::io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), process.to_string())

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  parent ..... `run`: has the peers work in turns, collects                                (parent.rs)
-//!  tails ...... `tails`: long reads beside writes at several rates                          (tails.rs)
+//!  tails ...... `tails`: long reads beside writes at several rates; `draw`                  (tails.rs)
 //!  picture .... their curves                                                                (picture.rs)
 //!  stores ..... a process for each peer, with a directory and a memory limit                (stores.rs)
 //!  jail ....... the memory limit of a process, and the page cache                            (jail.rs)
@@ -44,6 +44,8 @@ enum Command {
     Run(parent::RunArguments),
     /// Measure the longest reads beside writes at several rates
     Tails(tails::TailsArguments),
+    /// Draw again what `tails` measured
+    Draw(tails::DrawArguments),
     /// One of the stores; started by the others
     #[command(hide = true)]
     Child {
@@ -68,6 +70,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => parent::run(&arguments),
         Command::Tails(arguments) => tails::run(&arguments),
+        Command::Draw(arguments) => tails::draw(&arguments),
         Command::Child { peer, directory, memory, records, value_bytes, memtable_bytes, seed } => {
             let setup =
                 child::Setup { directory, memory, records, value_bytes, memtable_bytes, seed };

@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 78.0;
+const WIDTH: f64 = 660.0;
+const HEIGHT: f64 = 463.0;
+const LEFT: f64 = 96.0;
 const RIGHT: f64 = 162.0;
 const TOP: f64 = 56.0;
-const BOTTOM: f64 = 92.0;
+const BOTTOM: f64 = 115.0;
 /// From one name to the next.
 const LINE: f64 = 23.0;
 
@@ -34,6 +34,8 @@ pub struct Curve {
     pub name: String,
     /// It was measured once, for all rates: no dots.
     pub is_level: bool,
+    /// Its store was there no more behind the last dot.
+    pub has_ended: bool,
     /// From left to right; the first that is open ends the curve.
     pub dots: Vec<Dot>,
 }
@@ -43,6 +45,8 @@ pub struct Picture {
     pub x_label: String,
     /// What an open dot means.
     pub open_label: String,
+    /// What a dagger behind a name means.
+    pub ended_label: String,
     /// Where ticks are, and what they say.
     pub x: Vec<(f64, String)>,
     pub curves: Vec<Curve>,
@@ -99,13 +103,13 @@ impl Picture {
             bottom + 53.0,
             self.x_label
         )?;
-        if self.curves.iter().flat_map(drawn).any(|dot| dot.is_open) {
-            let (x, y) = (f64::midpoint(LEFT, right), bottom + 79.0);
-            writeln!(
-                svg,
-                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
-                self.open_label
-            )?;
+        let is_open = self.curves.iter().flat_map(drawn).any(|dot| dot.is_open);
+        let has_ended = self.curves.iter().any(|curve| curve.has_ended);
+        let notes = [(is_open, &self.open_label), (has_ended, &self.ended_label)];
+        let notes = notes.iter().filter(|(is_due, _)| *is_due).map(|(_, label)| label);
+        for (at, label) in notes.enumerate() {
+            let (x, y) = (f64::midpoint(LEFT, right), bottom + 79.0 + LINE * at as f64);
+            writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>")?;
         }
         self.draw_curves(svg, px, py)?;
         svg.push_str("</svg>\n");
@@ -126,33 +130,49 @@ impl Picture {
         px: impl Fn(f64) -> f64,
         py: impl Fn(f64) -> f64,
     ) -> std::fmt::Result {
+        let last = self.x.last().map_or(0.0, |tick| tick.0);
         let mut ends = Vec::new();
         for (curve, (colour, dashes)) in self.curves.iter().zip(LOOKS.iter().cycle()) {
             let places: Vec<_> =
                 drawn(curve).map(|dot| (px(dot.x), py(dot.y), dot.is_open)).collect();
             let path: Vec<_> = places.iter().map(|(x, y, _)| format!("{x:.1} {y:.1}")).collect();
+            let level = curve.dots.first().filter(|_| curve.is_level);
+            let data = level.map_or(String::new(), |dot| {
+                format!("data-peer=\"{}\" data-us=\"{:.1}\" ", curve.name, dot.y)
+            });
             writeln!(
                 svg,
-                "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"3.5\" stroke-dasharray=\"{dashes}\"/>",
+                "<path {data}d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"3.5\" stroke-dasharray=\"{dashes}\"/>",
                 path.join("L")
             )?;
-            for (x, y, is_open) in places.iter().filter(|_| !curve.is_level) {
+            for (dot, (x, y, is_open)) in drawn(curve).zip(&places).filter(|_| !curve.is_level) {
                 let fill = if *is_open { "white" } else { colour };
                 writeln!(
                     svg,
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5.5\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2.5\"/>"
+                    "<circle data-peer=\"{}\" data-writes=\"{}\" data-us=\"{:.1}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5.5\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2.5\"/>",
+                    curve.name, dot.x, dot.y
                 )?;
             }
-            ends.extend(places.last().map(|(x, y, _)| (*x, *y, &curve.name, *colour)));
+            let dagger = if curve.has_ended { " †" } else { "" };
+            let name = format!("fill=\"{colour}\">{}{dagger}</text>", curve.name);
+            match places.last() {
+                Some((x, y, _)) if *x >= px(last) => ends.push((*x, *y, name)),
+                // A line to the edge would look like a curve.
+                Some((x, y, _)) => {
+                    let y = y - 13.0;
+                    writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" {name}")?;
+                }
+                None => {}
+            }
         }
         ends.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
-        let names = apart(&ends.iter().map(|end| end.1).collect::<Vec<_>>(), HEIGHT - BOTTOM);
-        for ((x, y, name, colour), at) in ends.into_iter().zip(names) {
+        let heights = apart(&ends.iter().map(|end| end.1).collect::<Vec<_>>(), HEIGHT - BOTTOM);
+        for ((x, y, name), at) in ends.into_iter().zip(heights) {
             let begin = WIDTH - RIGHT + 8.0;
             writeln!(
                 svg,
                 "<path d=\"M{:.1} {y:.1}L{:.1} {at:.1}\" stroke=\"#999999\" stroke-dasharray=\"2 4\"/>\
-                 <text x=\"{begin}\" y=\"{:.1}\" fill=\"{colour}\">{name}</text>",
+                 <text x=\"{begin}\" y=\"{:.1}\" {name}",
                 x + 7.0,
                 begin - 2.0,
                 at + 6.0
@@ -229,6 +249,7 @@ mod tests {
         let curve = Curve {
             name: String::new(),
             is_level: false,
+            has_ended: false,
             dots: vec![dot(1.0, false), dot(2.0, true), dot(3.0, false)],
         };
         assert_eq!(drawn(&curve).map(|dot| dot.x).collect::<Vec<_>>(), [1.0, 2.0]);

@@ -90,7 +90,7 @@ pub struct Running {
     tell: ChildStdin,
     hear: BufReader<ChildStdout>,
     directory: PathBuf,
-    _jail: Option<Jail>,
+    jail: Option<Jail>,
 }
 
 impl Running {
@@ -119,19 +119,28 @@ impl Running {
         }
         let tell = child.stdin.take().expect("it is a pipe");
         let hear = BufReader::new(child.stdout.take().expect("it is a pipe"));
-        Ok(Self { name: name.to_owned(), child, tell, hear, directory, _jail: jail })
+        Ok(Self { name: name.to_owned(), child, tell, hear, directory, jail })
     }
 
     fn has_limit(&self) -> bool {
-        self._jail.is_some()
+        self.jail.is_some()
     }
 
     fn ask(&mut self, task: &Task) -> anyhow::Result<Outcome> {
-        let lost = || format!("{} has ended: what it said last is above", self.name);
-        writeln!(self.tell, "{}", serde_json::to_string(task)?).with_context(lost)?;
+        let told = writeln!(self.tell, "{}", serde_json::to_string(task)?);
         let mut line = String::new();
-        self.hear.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(lost)
+        if told.is_err() || self.hear.read_line(&mut line)? == 0 {
+            bail!("{}", self.how_it_ended());
+        }
+        serde_json::from_str(&line).with_context(|| format!("{} said `{line}`", self.name))
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        if self.jail.as_ref().is_some_and(Jail::has_killed) {
+            return "it was killed: it needed more than its memory".to_owned();
+        }
+        let status = self.child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+        format!("it ended ({status}), and what it said last is above")
     }
 
     /// Does a task, with an empty page cache, and with what it has stored as near to the drive's own cache as that of others, if

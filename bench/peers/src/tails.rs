@@ -1,15 +1,15 @@
 //! `tails`: how long the longest reads take while ever more is written beside them.
 //!
 //! Reads are due at one rate, writes at that of the point, and a latency counts from when its operation was due: who is late is late
-//! for all that wait. At each rate the peers work in turns, the bound, which only reads, once.
+//! for all that wait. At each rate the peers work in turns; the bound takes its turn as well, and only reads.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::peers::TAILS;
 use crate::picture::{Curve, Dot, Picture};
@@ -25,6 +25,8 @@ const LEAST_READS: f64 = 10_000.0;
 /// Who achieves less of what was offered is behind.
 const KEPT_UP: f64 = 0.98;
 const MEMTABLE_MIB: u64 = 16;
+/// The peer that only reads here.
+const BOUND: &str = "bound";
 
 #[derive(Args)]
 pub struct TailsArguments {
@@ -50,8 +52,17 @@ pub struct TailsArguments {
     svg: Option<PathBuf>,
 }
 
+#[derive(Args)]
+pub struct DrawArguments {
+    /// What `tails` wrote as --json
+    json: PathBuf,
+    /// File for the picture
+    #[arg(long)]
+    svg: PathBuf,
+}
+
 /// What a peer did at a rate.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Point {
     round: usize,
     peer: String,
@@ -70,13 +81,29 @@ struct Point {
     error: Option<String>,
 }
 
+/// A peer whose process ended.
+#[derive(Serialize, Deserialize)]
+struct LeftOut {
+    peer: String,
+    /// From this point of this round on.
+    offered_writes: f64,
+    round: usize,
+    why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { peer, offered_writes, round, why } = self;
+        write!(f, "{peer} is left out from {offered_writes} writes/s of round {round} on: {why}")
+    }
+}
+
 /// All that was measured.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Found {
     conditions: String,
     points: Vec<Point>,
-    /// Peers whose process ended, from where on, and why.
-    left_out: Vec<String>,
+    left_out: Vec<LeftOut>,
 }
 
 impl Point {
@@ -107,10 +134,7 @@ impl TailsArguments {
     /// A point with so many writes a second.
     fn task(&self, writes_per_second: f64) -> Tails {
         let filled = MEMTABLES * (self.stores.memtable_mib.unwrap_or(MEMTABLE_MIB) << 20) as f64;
-        let writing = match writes_per_second {
-            0.0 => 0.0,
-            rate => filled / (rate * self.stores.pair_bytes() as f64),
-        };
+        let writing = filled / (writes_per_second * self.stores.pair_bytes() as f64);
         let seconds = writing.max(LEAST_SECONDS).max(LEAST_READS / self.reads).ceil();
         Tails { reads_per_second: self.reads, writes_per_second, seconds }
     }
@@ -119,12 +143,14 @@ impl TailsArguments {
     fn plan(&self, names: &[String]) -> Vec<(usize, String, Tails)> {
         let mut plan = Vec::new();
         for round in 1..=self.rounds {
-            let mut rates = vec![0.0];
-            rates.extend(&self.rates);
-            for rate in rates {
-                let task = self.task(rate);
-                let peers = names.iter().filter(|name| (*name == "bound") == (rate == 0.0));
-                plan.extend(peers.map(|name| (round, name.clone(), task)));
+            for rate in &self.rates {
+                plan.extend(names.iter().map(|name| {
+                    let mut task = self.task(*rate);
+                    if name == BOUND {
+                        task.writes_per_second = 0.0;
+                    }
+                    (round, name.clone(), task)
+                }));
             }
         }
         plan
@@ -158,14 +184,16 @@ pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
             Ok(outcome) => Point::of(*round, name, task, outcome),
             // Killed for want of memory, say: what the others do is still of use.
             Err(error) => {
-                let words = format!(
-                    "{name} is left out from {} writes/s on: {error:#}",
-                    task.writes_per_second
-                );
-                eprintln!("{words}");
-                found.left_out.push(words);
+                let left_out = LeftOut {
+                    peer: name.clone(),
+                    offered_writes: task.writes_per_second,
+                    round: *round,
+                    why: format!("{error:#}"),
+                };
+                eprintln!("{left_out}");
+                found.left_out.push(left_out);
                 running.remove(at);
-                keep(arguments, &names, &found)?;
+                keep(arguments, &found)?;
                 continue;
             }
         };
@@ -173,11 +201,12 @@ pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
         let left = Duration::from_secs_f64(seconds(&plan[done + 1..]) * ratio);
         eprintln!("{}; {}:{:02} left", line(&point), left.as_secs() / 60, left.as_secs() % 60);
         found.points.push(point);
-        keep(arguments, &names, &found)?;
+        keep(arguments, &found)?;
     }
     drop(running);
     let Found { conditions, points, left_out } = found;
-    println!("{conditions}\n\n{}\n{}", table(&points), left_out.join("\n"));
+    println!("{conditions}\n\n{}", table(&points));
+    left_out.iter().for_each(|one| println!("{one}"));
     let wrong: u64 = points.iter().map(|point| point.mismatches).sum();
     if wrong > 0 {
         bail!("{wrong} answers were wrong data");
@@ -189,15 +218,26 @@ pub fn run(arguments: &TailsArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Draws once more what was measured.
+pub fn draw(arguments: &DrawArguments) -> anyhow::Result<()> {
+    let DrawArguments { json, svg } = arguments;
+    let text =
+        std::fs::read_to_string(json).with_context(|| format!("cannot read {}", json.display()))?;
+    let found: Found =
+        serde_json::from_str(&text).with_context(|| format!("{}", json.display()))?;
+    replace(svg, &picture(&found).render())
+        .with_context(|| format!("cannot write {}", svg.display()))
+}
+
 /// Writes all files, so that a run that is killed leaves what it had.
-fn keep(arguments: &TailsArguments, names: &[String], found: &Found) -> anyhow::Result<()> {
+fn keep(arguments: &TailsArguments, found: &Found) -> anyhow::Result<()> {
     let write = |file: &Option<PathBuf>, text: String| {
         let Some(file) = file else { return Ok(()) };
         replace(file, &text).with_context(|| format!("cannot write {}", file.display()))
     };
     write(&arguments.csv, csv(&found.points))?;
     write(&arguments.json, format!("{}\n", serde_json::to_string_pretty(found)?))?;
-    write(&arguments.svg, picture(arguments, names, &found.points).render())
+    write(&arguments.svg, picture(found).render())
 }
 
 /// Never half a file.
@@ -259,8 +299,19 @@ fn table(points: &[Point]) -> String {
     text
 }
 
-/// Medians of the rounds; the bound's is level.
-fn picture(arguments: &TailsArguments, names: &[String], points: &[Point]) -> Picture {
+/// Medians of the rounds; the bound's is of all its turns, and level.
+fn picture(found: &Found) -> Picture {
+    let Found { points, left_out, .. } = found;
+    let mut rates: Vec<f64> = points.iter().map(|point| point.offered_writes).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    rates.dedup();
+    rates.retain(|rate| *rate > 0.0);
+    let mut names: Vec<&str> = Vec::new();
+    for Point { peer, .. } in points {
+        if !names.contains(&peer.as_str()) {
+            names.push(peer);
+        }
+    }
     let dot = |name: &str, measured_at: f64, rate: f64| {
         let at = |point: &&Point| point.peer == name && point.offered_writes == measured_at;
         let rounds: Vec<&Point> = points.iter().filter(at).collect();
@@ -272,17 +323,20 @@ fn picture(arguments: &TailsArguments, names: &[String], points: &[Point]) -> Pi
         Some(Dot { x: rate, y: us, is_open: late * 2 > rounds.len() })
     };
     let curves = names.iter().map(|name| {
-        let is_level = name == "bound";
+        let is_level = *name == BOUND;
         let at = |rate: &f64| dot(name, if is_level { 0.0 } else { *rate }, *rate);
-        let dots = arguments.rates.iter().filter_map(at).collect();
-        Curve { name: name.clone(), is_level, dots }
+        let dots = rates.iter().filter_map(at).collect();
+        let has_ended = left_out.iter().any(|one| one.peer == *name);
+        Curve { name: (*name).to_owned(), is_level, has_ended, dots }
     });
+    let reads = points.first().map_or(0.0, |point| point.offered_reads);
     Picture {
-        title: format!("Read p99.9 on files, {} reads/s beside writes", grouped(arguments.reads)),
-        x_label: "writes offered per second".to_owned(),
+        title: format!("Read p99.9 on files, {} reads/s beside writes", grouped(reads)),
+        x_label: "writes offered per second (both axes log)".to_owned(),
         open_label: "open: fell behind what was offered".to_owned(),
-        x: arguments.rates.iter().map(|rate| (*rate, grouped(*rate))).collect(),
+        ended_label: "† killed at the next rate: out of memory".to_owned(),
         curves: curves.filter(|curve| !curve.dots.is_empty()).collect(),
+        x: rates.iter().map(|rate| (*rate, grouped(*rate))).collect(),
     }
 }
 

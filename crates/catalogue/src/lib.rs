@@ -167,14 +167,22 @@ pub fn parse_with<T: Entry>(
     let given: Vec<&str> = given.collect();
     let with = given.join(" ");
     let with = if with.is_empty() { with } else { format!(" with {with}") };
+    of_table(&format!("{origin}{with}"), table)
+}
+
+/// The same of keys and values that were read elsewhere, in a result say.
+///
+/// # Errors
+/// [`CatalogueError`], as [`load`].
+pub fn of_table<T: Entry>(origin: &str, table: Table) -> Result<Loaded<T>, CatalogueError> {
+    let say = |words: &str| CatalogueError::new(format!("{} {origin}: {words}", T::KIND));
     let entry: T = table.clone().try_into().map_err(|error: toml::de::Error| {
         // It is in lines: what is wrong, and in which section.
-        let words = error.to_string().trim().replace('\n', " ");
-        say(format!("{with}: {}", meant(&words)))
+        say(&meant(&error.to_string().trim().replace('\n', " ")))
     })?;
     match entry.problems() {
         problems if problems.is_empty() => Ok(Loaded { entry, table }),
-        problems => Err(say(format!("{with}: {}", problems.join("; ")))),
+        problems => Err(say(&problems.join("; "))),
     }
 }
 

@@ -22,6 +22,7 @@ use workload::Stop;
 
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
+use crate::results::ResultArguments;
 use crate::sweep::Combination;
 use crate::{interrupt, memory, output, progress, side_by_side, sweep};
 pub(crate) use arguments::BenchArguments;
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut warned = BTreeSet::new();
     let runs = sweep::planned(cells, |cell| planned(&cell.arguments, &mut warned))?;
     match &runs[..] {
-        [Combination { plan: Ok(run), .. }] => one(arguments, run),
+        [Combination { plan: Ok(run), .. }] => one(&arguments.results, run),
         runs => several(arguments, runs),
     }
 }
@@ -67,22 +68,38 @@ fn planned(
         return Ok(Err(refusal.into()));
     }
     let drive = kept::drive(&arguments, &spec)?;
-    let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(&spec));
+    warn(&spec, warned);
+    Ok(Ok(Planned { spec, inputs, drive }))
+}
+
+/// Says what is doubtful about a run, unless it is in `warned`.
+fn warn(spec: &BenchSpec, warned: &mut BTreeSet<String>) {
+    let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(spec));
     for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
         output::say(&warning);
     }
-    Ok(Ok(Planned { spec, inputs, drive }))
+}
+
+/// Runs the bench of an earlier result.
+pub(crate) fn again(
+    spec: BenchSpec,
+    inputs: Inputs,
+    results: &ResultArguments,
+) -> anyhow::Result<ExitCode> {
+    lab::bench::check(&spec)?;
+    warn(&spec, &mut BTreeSet::new());
+    one(results, &Planned { spec, inputs, drive: Drive::Fresh })
 }
 
 /// What to do where a bench takes more memory than there is.
 const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
 
 /// The only run: with a bar, and all that came out in words.
-fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
-    arguments.results.check()?;
+fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    results.check()?;
     memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
-    let progress = Rc::new(RefCell::new(Progress::new(arguments.results.progress)));
+    let progress = Rc::new(RefCell::new(Progress::new(results.progress)));
     let outcome = bench(run, &progress, &stop);
     let ages = outcome.is_ok() && matches!(run.drive, Drive::Fresh);
     if ages && let Some(hint) = ageing_hint(progress.borrow().took("age")) {
@@ -93,7 +110,7 @@ fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
             output::say(&error.to_string());
             Ok(interrupt::exit_code())
         }
-        outcome => end(arguments, &outcome?),
+        outcome => end(results, &outcome?),
     }
 }
 
@@ -168,8 +185,8 @@ fn trouble(outcome: &BenchOutcome) -> Option<String> {
 }
 
 /// Shows what came out; the exit code that follows from it.
-fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<ExitCode> {
-    show(arguments, outcome)?;
+fn end(results: &ResultArguments, outcome: &BenchOutcome) -> anyhow::Result<ExitCode> {
+    show(results, outcome)?;
     if let Some(trouble) = trouble(outcome) {
         bail!(trouble);
     }
@@ -178,9 +195,9 @@ fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<Exi
 }
 
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
-fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
+fn show(results: &ResultArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
     let (json, text) = texts(outcome)?;
-    arguments.results.show(&json, &text, || files_of(outcome, &json, &text))
+    results.show(&json, &text, || files_of(outcome, &json, &text))
 }
 
 /// The result for programs and for eyes.

@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, bail};
+use lab::Inputs;
 use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
 use serde_json::json;
 use workload::Stop;
 
 use crate::host::peak_rss_bytes;
 use crate::progress::ProgressForm;
+use crate::results::ResultArguments;
 use crate::sweep::Combination;
 use crate::{interrupt, memory, output, side_by_side, sweep};
 pub(crate) use arguments::DeviceArguments;
@@ -33,7 +35,7 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
         }
     }
     match &runs[..] {
-        [Combination { plan: Ok(run), .. }] => one(arguments, run),
+        [Combination { plan: Ok(run), .. }] => one(&arguments.results, run),
         runs => several(arguments, runs),
     }
 }
@@ -41,14 +43,23 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
 /// What to do where a job takes more memory than there is.
 const FOR_LESS_MEMORY: &str = "take a smaller drive, or write less (--operations, --runtime)";
 
+/// Runs a job of an earlier result.
+pub(crate) fn again(
+    spec: DeviceSpec,
+    inputs: Inputs,
+    results: &ResultArguments,
+) -> anyhow::Result<ExitCode> {
+    spec.warnings().iter().for_each(|words| output::say(words));
+    one(results, &Planned { spec, inputs, notes: Vec::new() })
+}
+
 /// The only run: with a bar, and all that came out in words.
-fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
-    arguments.results.check()?;
+fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    results.check()?;
     memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
-    let done =
-        simulate(run, &Rc::new(Progress::new(&run.spec, arguments.results.progress)), &stop)?;
-    show(arguments, run, &done)?;
+    let done = simulate(run, &Rc::new(Progress::new(&run.spec, results.progress)), &stop)?;
+    show(results, run, &done)?;
     if let Some(trouble) = trouble(&done.report) {
         bail!(trouble);
     }
@@ -106,9 +117,9 @@ fn trouble(report: &JobReport) -> Option<String> {
 }
 
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
-fn show(arguments: &DeviceArguments, run: &Planned, done: &Done) -> anyhow::Result<()> {
+fn show(results: &ResultArguments, run: &Planned, done: &Done) -> anyhow::Result<()> {
     let (json, text) = done.texts()?;
-    arguments.results.show(&json, &text, || files_of(&run.spec, &done.report, &json, &text))
+    results.show(&json, &text, || files_of(&run.spec, &done.report, &json, &text))
 }
 
 /// Does the job, and measures what that takes here.

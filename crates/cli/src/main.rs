@@ -16,6 +16,7 @@ mod overrides;
 mod plan;
 mod progress;
 mod reproduce;
+mod rerun;
 mod results;
 mod serve;
 mod shells;
@@ -44,6 +45,8 @@ enum Command {
     Bench(Box<bench::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
     Device(Box<device::DeviceArguments>),
+    /// Run again what a result is of: all that went in is in it
+    Rerun(rerun::RerunArguments),
     /// Set finished results side by side, as a table and a page
     Compare(compare::CompareArguments),
     /// Say by arithmetic what a design needs on a drive
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Device(arguments) => device::run(&arguments),
+        Command::Rerun(arguments) => rerun::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

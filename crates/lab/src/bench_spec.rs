@@ -70,6 +70,21 @@ pub enum Before {
     Workload,
 }
 
+impl Before {
+    /// Each, with its name in results.
+    pub(crate) const ALL: [(Self, &'static str); 3] = [
+        (Self::Nothing, "nothing"),
+        (Self::MetFirst, "keys met first"),
+        (Self::Workload, "workload"),
+    ];
+
+    /// Its name in results.
+    pub(crate) fn name(self) -> &'static str {
+        let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
+        named.expect("all are listed").1
+    }
+}
+
 /// A trace, and how it is replayed; when its operations begin is said by [`BenchSpec::clients`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceSpec {

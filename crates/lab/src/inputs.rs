@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use workload::{Pace, Properties};
 
-use crate::bench::{Before, BenchSpec, TraceSpec};
+use crate::bench::{BenchSpec, TraceSpec};
+use crate::device::{Job, Trace};
 use crate::platform::Platform;
 use crate::traces::TraceInput;
 
@@ -37,6 +38,14 @@ impl Inputs {
         Self { files: files.collect(), ..Self::default() }
     }
 
+    /// What went into a job on a block drive: the tables of both files, and the traces of the job.
+    pub fn of_job(device: Table, job: Table, of: &Job) -> Self {
+        let mut inputs = Self::of_files([("device", device), ("job", job)]);
+        let traces = of.streams.iter().filter_map(|stream| stream.trace.as_ref());
+        inputs.traces = traces.map(Trace::input).collect();
+        inputs
+    }
+
     /// The same with the properties of a workload.
     #[must_use]
     pub fn with_properties(mut self, properties: &Properties) -> Self {
@@ -62,15 +71,12 @@ impl Inputs {
         self.options.insert("ages", json!(spec.ages));
         if let Some(TraceSpec { trace, before, operations }) = &spec.trace {
             self.traces = vec![trace.input()];
-            let before = match before {
-                Before::Nothing => "nothing",
-                Before::MetFirst => "keys met first",
-                Before::Workload => "workload",
-            };
-            self.options.insert("before_trace", json!(before));
+            self.options.insert("before_trace", json!(before.name()));
             self.options.insert("trace_operations", json!(operations));
             if let Pace::Recorded { stretch, .. } = spec.clients.pace {
-                self.options.insert("replay_time_scale", json!(100.0 / stretch));
+                // To nine places, so that what was given stands there and not what division makes of it.
+                let percent = (100.0 / stretch * 1e9).round() / 1e9;
+                self.options.insert("replay_time_scale", json!(percent));
             }
         }
         if spec.at_rest {

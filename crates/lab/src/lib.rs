@@ -24,6 +24,7 @@ pub mod plan;
 mod platform;
 pub mod report;
 pub mod reproduce;
+pub mod rerun;
 mod resolution;
 mod result;
 mod samples;

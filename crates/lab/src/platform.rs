@@ -83,36 +83,14 @@ impl Platform {
         overrides: PlatformOverrides<'_>,
     ) -> Result<LoadedPlatform, CatalogueError> {
         if is_block_drive(device) {
-            let HostChoice { host, partitions, arrangement, journal, .. } = choice;
-            let HostChoice { windows, plm_cache_bytes, hedge_after_us, .. } = choice;
-            let loaded = load_with::<SsdProfile>(device, overrides.device)?;
-            let mut drive = loaded.entry;
-            drive.undisturbed_clients |= choice.undisturbed_clients;
-            let loaded_host =
-                load_with::<HostProfile>(host.unwrap_or(DEFAULT_HOST), overrides.host)?;
-            let host = loaded_host.entry;
-            let place = journal.unwrap_or_default();
-            let partitions = partitions.unwrap_or(1);
-            let sets = drive.sets.saturating_mul(partitions);
-            let usual = Arrangement::of_sets(sets.saturating_sub(place.sets()));
-            let arrangement = arrangement.unwrap_or(usual);
-            let windows = windows.unwrap_or_default();
-            let storage = Storage {
-                drive,
-                host,
-                partitions,
-                arrangement,
-                journal: place,
-                windows,
-                plm_cache_bytes,
-                hedge_after_us,
-            };
-            let in_words = |error: StorageError| CatalogueError::new(error.to_string());
-            storage.shape().map_err(in_words)?;
-            storage.journal_shape().map_err(in_words)?;
-            storage.check_windows().map_err(in_words)?;
-            let files = vec![("device", loaded.table), ("host", loaded_host.table)];
-            return Ok(LoadedPlatform { platform: Self::Host(Box::new(storage)), files });
+            let drive = load_with::<SsdProfile>(device, overrides.device)?;
+            let host = choice.host.unwrap_or(DEFAULT_HOST);
+            let host = load_with::<HostProfile>(host, overrides.host)?;
+            let files = vec![("device", drive.table), ("host", host.table)];
+            return Ok(LoadedPlatform {
+                platform: Self::on_host(drive.entry, host.entry, choice)?,
+                files,
+            });
         }
         let drive = load_with::<DeviceProfile>(device, overrides.device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
@@ -125,6 +103,37 @@ impl Platform {
         }
         let files = vec![("device", drive.table)];
         Ok(LoadedPlatform { platform: Self::KvDrive(Box::new(drive.entry)), files })
+    }
+
+    /// A host with a block drive.
+    ///
+    /// # Errors
+    /// Why the store cannot lie on the drive as is chosen.
+    pub(crate) fn on_host(
+        mut drive: SsdProfile,
+        host: HostProfile,
+        choice: HostChoice<'_>,
+    ) -> Result<Self, CatalogueError> {
+        drive.undisturbed_clients |= choice.undisturbed_clients;
+        let journal = choice.journal.unwrap_or_default();
+        let partitions = choice.partitions.unwrap_or(1);
+        let sets = drive.sets.saturating_mul(partitions);
+        let usual = Arrangement::of_sets(sets.saturating_sub(journal.sets()));
+        let storage = Storage {
+            drive,
+            host,
+            partitions,
+            arrangement: choice.arrangement.unwrap_or(usual),
+            journal,
+            windows: choice.windows.unwrap_or_default(),
+            plm_cache_bytes: choice.plm_cache_bytes,
+            hedge_after_us: choice.hedge_after_us,
+        };
+        let in_words = |error: StorageError| CatalogueError::new(error.to_string());
+        storage.shape().map_err(in_words)?;
+        storage.journal_shape().map_err(in_words)?;
+        storage.check_windows().map_err(in_words)?;
+        Ok(Self::Host(Box::new(storage)))
     }
 
     /// The name of the drive.

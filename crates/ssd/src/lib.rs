@@ -47,7 +47,7 @@ pub use admin::{AdminCommand, AdminCompletion};
 pub use drive::{Recovery, SetReport, Ssd, SsdImage};
 pub use failure::SetFailure;
 pub use planted::{Fault, Planted};
-pub use prefill::Precondition;
+pub use prefill::{Precondition, victim_share};
 pub use profile::{
     Background, Controller, Dram, PagedMapping, PlmProfile, PlmRules, SsdProfile, WriteBuffer,
     WritePacing,

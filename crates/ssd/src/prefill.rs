@@ -204,9 +204,9 @@ fn steady_state(count: u32, slots: u32, mapped: u32) -> Vec<u32> {
     valid
 }
 
-/// The share of a victim's slots that are still valid when a share `in_use` of all are: the `u`
-/// with `(1 - u) / -ln u = in_use`.
-pub(crate) fn victim_share(in_use: f64) -> f64 {
+/// The share of a victim's slots that are still valid when a share `in_use` of all are, under random overwriting and
+/// greedy collection: the `u` with `(1 - u) / -ln u = in_use` (Desnoyers).
+pub fn victim_share(in_use: f64) -> f64 {
     let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
     for _ in 0..100 {
         let u: f64 = f64::midpoint(low, high);

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut outcome = outcome?;
     outcome.result.inputs = Some(inputs);
     outcome.result.host = Some(progress.host(&outcome));
-    let ended = end(arguments, &outcome)?;
+    let ended = end(&arguments.results, &outcome)?;
     if let Some(windows) = store.statistics().windows {
         output::say(&format!("windows, load and settling included: {}", windows_text(&windows)));
     }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use catalogue::Override;
 use lab::Inputs;
 use lab::device::fio::LoadedJob;
-use lab::device::{self, DeviceSpec, Job, Trace};
+use lab::device::{self, DeviceSpec, Job};
 use serde_json::json;
 use ssd::SsdProfile;
 
@@ -137,9 +137,7 @@ pub(super) fn planned(
     let profile = names::profile(device, &settings.of("device"))?;
     let LoadedJob { mut job, notes } = job(arguments, &settings)?;
     job.entry.look_at_traces()?;
-    let mut inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
-    let traces = job.entry.streams.iter().filter_map(|stream| stream.trace.as_ref());
-    inputs.traces = traces.map(Trace::input).collect();
+    let inputs = Inputs::of_job(profile.table, job.table, &job.entry);
     let seed = arguments.seed.first().copied().unwrap_or(1);
     let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
     let checked = device::check(&spec)

@@ -6,6 +6,7 @@ mod fio;
 mod kept_drives;
 mod killed;
 mod reference;
+mod reruns;
 mod resumes;
 mod run;
 mod serves;

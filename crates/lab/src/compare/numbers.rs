@@ -128,6 +128,18 @@ fn reads_per_get(json: &Value) -> Option<f64> {
     (gets > 0.0).then(|| reads / gets)
 }
 
+/// Write amplification of a drive whose job writes to several of its sets.
+fn amplification_of_sets(job: &Value) -> Option<f64> {
+    let sets = job["sets"].as_array()?.iter();
+    let numbers = sets.filter_map(|set| {
+        Some((set["write_amplification"].as_f64()?, set["blocks_written"].as_f64()?))
+    });
+    let numbers: Vec<(f64, f64)> = numbers.collect();
+    let written: f64 = numbers.iter().map(|(_, written)| written).sum();
+    let programmed: f64 = numbers.iter().map(|(each, written)| each * written).sum();
+    (numbers.len() > 1).then(|| programmed / written)
+}
+
 /// The name of a stream, as it stands before a direction. The only stream of a job that has the job's
 /// name, as of a command line, is called nothing: so numbers of several jobs have the same names.
 pub(super) fn before_direction(job: &Value, stream: &Value) -> String {
@@ -164,6 +176,7 @@ pub(super) fn of_job(json: &Value) -> Vec<Number> {
             numbers.count(format!("{of}: {name}"), set[field].as_f64());
         }
     }
+    numbers.add(format!("all sets: {AMPLIFICATION}"), amplification_of_sets(json), true);
     numbers.add("virtual time of the job, s", json["virtual_seconds"].as_f64(), false);
     numbers.0
 }

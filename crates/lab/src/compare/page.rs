@@ -27,10 +27,13 @@ pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
     figures.extend(bars(of, AMPLIFICATION, "Write amplification", &Unit::Number));
     let names: Vec<&str> =
         of.differences.iter().map(|difference| difference.name.as_str()).collect();
-    let summary = match names[..] {
+    let differences = match names[..] {
         [] => "Nothing that the results tell went in differently.".to_owned(),
         _ => format!("What went in differently: {}.", names.join(", ")),
     };
+    let summary = format!(
+        "{differences} The result.json of a run is enough for `levelhead rerun` to have it again."
+    );
     Report {
         title: title.to_owned(),
         summary,

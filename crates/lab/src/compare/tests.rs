@@ -97,6 +97,24 @@ fn streams_differ_in_keys() {
 }
 
 #[test]
+fn several_sets_amplify_what_was_written_to_all_of_them() {
+    let of = |sets: &str| {
+        let job = serde_json::from_str(&format!("{{\"streams\": [], \"sets\": {sets}}}"));
+        let numbers = numbers::of_job(&job.expect("it is JSON"));
+        let all = numbers.iter().find(|number| number.name == "all sets: write amplification");
+        all.map(|number| number.value)
+    };
+    let set = |number: u8, amplification: &str, written: u32| {
+        format!(
+            "{{\"set\": {number}, \"write_amplification\": {amplification}, \"blocks_written\": {written}}}"
+        )
+    };
+    let (few, many, none) = (set(1, "2.0", 100), set(2, "4.0", 300), set(3, "null", 0));
+    assert_eq!(of(&format!("[{few},{many},{none}]")), Some(3.5));
+    assert_eq!(of(&format!("[{few},{none}]")), None, "the set's own number says it");
+}
+
+#[test]
 fn numbers_and_changes_are_written_for_people() {
     for (value, text) in [
         (2.0, "2"),

@@ -1,5 +1,6 @@
 //! A job's result as tables for eyes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use workload::LatencySummary;
@@ -134,23 +135,22 @@ fn latencies(streams: &[StreamResult]) -> String {
     let mut row = |name: String, l: &LatencySummary| {
         add(&mut table, [name].into_iter().chain(resolution::cells(l)));
     };
-    let mut notes = [(false, IN_DTWIN), (false, LEFT)];
+    let mut notes = BTreeSet::new();
     for (name, _, part) in rows(streams) {
         row(name, &part.latency);
-        notes[0].0 |= part.latency_in_dtwin.is_some();
-        notes[1].0 |= part.latency_after_drive_left.is_some();
-        for (name, apart) in [
-            ("  in DTWIN", &part.latency_in_dtwin),
-            ("  left by the drive", &part.latency_after_drive_left),
-            ("  outside it", &part.latency_outside_dtwin),
+        for (name, note, apart) in [
+            ("  in DTWIN", Some(IN_DTWIN), &part.latency_in_dtwin),
+            ("  left by the drive", Some(LEFT), &part.latency_after_drive_left),
+            ("  outside it", None, &part.latency_outside_dtwin),
         ] {
             if let Some(latency) = apart {
                 row(format!("{name}, {}", count_text(latency.count)), latency);
+                notes.extend(note);
             }
         }
     }
     let mut text = resolution::explained(&table.to_string());
-    for (_, note) in notes.into_iter().filter(|(is_due, _)| *is_due) {
+    for note in notes {
         write!(text, "\n{note}").expect("a string takes any text");
     }
     text

@@ -1,6 +1,7 @@
 //! What collection adds to writes, and what objects leave empty, of a drive filled as laid out.
 
 use engine::sizing::pair::Pair;
+use ssd::victim_share;
 
 use super::LevelsPlan;
 use crate::units::count_text;
@@ -39,17 +40,6 @@ pub(super) fn words(plan: &LevelsPlan) -> String {
     format!(
         "with collection {all:.1} or more, {percent} being in use and overwritten at random{nearly}"
     )
-}
-
-/// The share of a victim that is still in use where a share `in_use` of all is: the `u` with
-/// `(1 - u) / -ln u = in_use` (Desnoyers), under random overwriting and greedy collection.
-fn victim_share(in_use: f64) -> f64 {
-    let (mut low, mut high) = (1e-12, 1.0);
-    for _ in 0..60 {
-        let u = f64::midpoint(low, high);
-        if (1.0 - u) / -f64::ln(u) < in_use { low = u } else { high = u }
-    }
-    low
 }
 
 /// That objects leave much of their pages empty, and which values would not.

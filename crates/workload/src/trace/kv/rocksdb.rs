@@ -22,7 +22,8 @@ pub(super) struct Rocksdb {
 impl Rocksdb {
     pub(super) fn is_line(line: &str) -> bool {
         let mut words = line.split_whitespace();
-        let key = words.next().and_then(from_hex);
+        // Without the mark of a number in hex a line of five numbers may be of anything.
+        let key = words.next().filter(|word| word.starts_with("0x")).and_then(from_hex);
         let numbers: Vec<bool> = words.map(|word| whole(word, "").is_ok()).collect();
         key.is_some() && numbers == [true; 4]
     }

@@ -1,0 +1,142 @@
+//! `rerun`: a result is enough to have its run again.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{SMALL, levelhead, scratch, stderr, traces};
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is text")
+}
+
+/// What a command prints as JSON, without what depends on the machine.
+fn result(arguments: &[&str]) -> Value {
+    let output = levelhead(&[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    let mut result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    result.as_object_mut().expect("it is an object").remove("host");
+    result
+}
+
+/// The result of a command, kept as a file of that name; the files it was made of are removed.
+fn kept(name: &str, arguments: &[&str], made_of: &[&Path]) -> (Value, std::path::PathBuf) {
+    let result = result(arguments);
+    let file = scratch(name);
+    let _ = fs::remove_file(&file);
+    fs::write(&file, result.to_string()).expect("the target directory takes files");
+    for file in made_of {
+        fs::remove_file(file).expect("it is there");
+    }
+    (result, file)
+}
+
+/// A file of the user's, made of a built-in one.
+fn own(kind: &str, name: &str, from: &str, to: &str) -> std::path::PathBuf {
+    let shown = levelhead(&["show", name, "--kind", kind]);
+    let shown = String::from_utf8(shown.stdout).expect("it writes text");
+    let file = scratch(&format!("rerun-of-{name}.{kind}"));
+    let _ = fs::remove_file(&file);
+    assert!(shown.contains(from), "{shown}");
+    fs::write(&file, shown.replace(from, to)).expect("the target directory takes files");
+    file
+}
+
+fn assert_rerun(name: &str, arguments: &[&str], made_of: &[&Path]) {
+    let (first, file) = kept(name, arguments, made_of);
+    assert_eq!(result(&["rerun", text(&file)]), first, "{arguments:?}");
+}
+
+#[test]
+fn a_run_needs_no_file_but_its_result_to_be_had_again() {
+    let design = own("design", "pink", "name = \"pink\"", "name = \"mine\"");
+    let device = own("device", "vigil-15gb", "name = \"vigil-15gb\"", "name = \"mine\"");
+    let workload = scratch("rerun-of.properties");
+    let _ = fs::remove_file(&workload);
+    let lines = "recordcount=500\noperationcount=900\nthreadcount=3\nreadproportion=0.7\n";
+    fs::write(&workload, lines).expect("the target directory takes files");
+    let job = scratch("rerun-of-job.toml");
+    let _ = fs::remove_file(&job);
+    let lines = "name = \"two\"\n[[stream]]\nrw = \"randread\"\noperations = 500\nrate_iops = 3e3\n\
+                 [[stream]]\nrw = \"write\"\nset = 2\noperations = 50\n";
+    fs::write(&job, lines).expect("the target directory takes files");
+    let own_bench = ["bench", "--design", text(&design), "--workload", text(&workload)];
+    let changed = ["--set", "gc_start=0.07", "--rate", "5k", "-p", "levelhead.valuebytes=300"];
+    let own_bench = [&own_bench[..], &changed, &["--seed", "7"]].concat();
+    assert_rerun("rerun-1.json", &own_bench, &[&design, &workload]);
+    let own_device = ["device", "--device", text(&device), "--job", text(&job), "--seed", "9"];
+    assert_rerun("rerun-2.json", &own_device, &[&device, &job]);
+
+    let on_host = ["--design", "rocksdb", "--device", "vigil-15gb", "--layout", "parity"];
+    let hedged = ["--hedge-after", "300", "--precondition", "random"];
+    let on_host = [&SMALL[..], &on_host, &hedged].concat();
+    assert_rerun("rerun-3.json", &on_host, &[]);
+    let ideal = [&SMALL[..], &["--configuration", "ideal"]].concat();
+    assert_rerun("rerun-4.json", &ideal, &[]);
+    let silk = ["--configuration", "silk", "--set", "memtables=3", "--rate", "2k"];
+    assert_rerun("rerun-5.json", &[&SMALL[..], &silk].concat(), &[]);
+    let aged = ["bench", "--device", "pink-zcu102-1gib", "--fill", "60%", "--age"];
+    let aged = [&aged[..], &["-p", "levelhead.valuebytes=16000", "--operations", "2000"]].concat();
+    assert_rerun("rerun-6.json", &aged, &[]);
+
+    let trace = traces::file("rerun.csv", traces::TWITTER);
+    for (name, more) in [
+        ("rerun-7.json", &["--replay-time-scale", "11"][..]),
+        ("rerun-8.json", &["--trace-load", "--replay-no-stall", "--queue-depth", "2"]),
+        ("rerun-9.json", &["--records", "700", "--operations", "4"]),
+    ] {
+        assert_rerun(name, &[&["bench", "--trace", text(&trace)][..], more].concat(), &[]);
+    }
+    let trace = traces::file("rerun.blkparse", traces::BLKPARSE);
+    let replay = ["device", "--replay", text(&trace), "--precondition", "empty"];
+    assert_rerun("rerun-10.json", &replay, &[]);
+}
+
+#[test]
+fn what_cannot_be_run_again_is_told_with_the_reason() {
+    let refusal = |name: &str, contents: &str| {
+        let file = scratch(name);
+        let _ = fs::remove_file(&file);
+        fs::write(&file, contents).expect("the target directory takes files");
+        let output = levelhead(&["rerun", text(&file)]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        stderr(&output)
+    };
+    for (contents, words) in [
+        ("{", "is no JSON"),
+        ("7", "it is no result"),
+        ("{\"runs\": []}", "give the result.json of one of them"),
+        ("{\"seed\": 1, \"store\": {}, \"inputs\": {}}", "a store on files, in real time"),
+        ("{\"seed\": 1}", "it has no inputs"),
+        ("{\"seed\": 1, \"inputs\": {}}", "its inputs have no design"),
+        ("{\"seed\": 1, \"inputs\": {\"design\": 3}}", "its inputs: invalid type"),
+    ] {
+        let said = refusal("rerun-of-others.json", contents);
+        assert!(said.contains(words), "{contents}: {said}");
+    }
+    let said = stderr(&levelhead(&["rerun", "no-such-result.json"]));
+    assert!(said.contains("cannot read no-such-result.json"), "{said}");
+
+    let drive = scratch("rerun.drive");
+    let _ = fs::remove_file(&drive);
+    let keeps = [&SMALL[..], &["--save-drive", text(&drive)]].concat();
+    let (_, of_drive) = kept("rerun-of-a-drive.json", &keeps, &[]);
+    let said = stderr(&levelhead(&["rerun", text(&of_drive)]));
+    assert!(said.contains("run it with --save-drive or --drive"), "{said}");
+
+    let trace = traces::file("rerun-changed.csv", traces::TWITTER);
+    let replay = ["bench", "--trace", text(&trace)];
+    let (first, of_trace) = kept("rerun-of-a-trace.json", &replay, &[]);
+    let longer = format!("{}3,q:q:1:8WTfjZU14ee,17,213,4,get,0\n", traces::TWITTER);
+    fs::write(&trace, longer).expect("it is there");
+    let said = stderr(&levelhead(&["rerun", text(&of_trace)]));
+    assert!(said.contains("of what went in traces was [") && said.contains(" now"), "{said}");
+
+    let mut other = first;
+    other["levelhead"] = "0.0.1".into();
+    fs::write(&trace, traces::TWITTER).expect("it is there");
+    fs::write(&of_trace, other.to_string()).expect("it is there");
+    let said = stderr(&levelhead(&["rerun", text(&of_trace)]));
+    assert!(said.contains("is of version 0.0.1: what comes out may differ"), "{said}");
+}
