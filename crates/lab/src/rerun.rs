@@ -19,9 +19,9 @@ use crate::device::{self, DeviceSpec, Job};
 use crate::inputs::Inputs;
 use crate::platform::{HostChoice, Platform};
 
-/// What a result says of its run.
+/// The parts of a `result.json` that say what was run.
 #[derive(Deserialize)]
-struct Told {
+struct ResultJson {
     levelhead: Option<String>,
     configuration: Option<String>,
     workload: Option<String>,
@@ -31,9 +31,9 @@ struct Told {
     runs: Option<IgnoredAny>,
 }
 
-/// The inputs of a result. Those that are missing here, or mean something else now, are found by comparison.
+/// The inputs of a result. An input that this reads otherwise than it was written is found by comparison.
 #[derive(Deserialize)]
-struct ToldInputs {
+struct InputsJson {
     configuration: Option<Table>,
     design: Option<Table>,
     device: Option<Table>,
@@ -42,20 +42,20 @@ struct ToldInputs {
     #[serde(default)]
     properties: BTreeMap<String, String>,
     #[serde(default)]
-    traces: Vec<ToldTrace>,
+    traces: Vec<TraceJson>,
     #[serde(default)]
-    options: ToldOptions,
+    options: OptionsJson,
 }
 
 #[derive(Deserialize)]
-struct ToldTrace {
+struct TraceJson {
     path: String,
     format: String,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ToldOptions {
+struct OptionsJson {
     queue_depth: usize,
     rate: Option<f64>,
     ages: bool,
@@ -90,32 +90,33 @@ pub struct Rerun {
     pub version: String,
 }
 
-/// Finds out what gave a result, which is the contents of a `result.json`. Traces are read again.
+/// Returns the run that gave `result`, the contents of a `result.json`. Traces are read again.
 ///
 /// # Errors
 /// Why that run cannot be had again, in words.
 pub fn of_result(result: &Value) -> Result<Rerun, String> {
-    let told = Told::deserialize(result).map_err(|error| format!("it is no result: {error}"))?;
-    if told.runs.is_some() {
+    let json =
+        ResultJson::deserialize(result).map_err(|error| format!("it is no result: {error}"))?;
+    if json.runs.is_some() {
         return Err("it has several runs: give the result.json of one of them".to_owned());
     }
-    if told.store.is_some() {
+    if json.store.is_some() {
         return Err(
             "it is of a store on files, in real time, which no inputs give again".to_owned()
         );
     }
-    let (Some(inputs), Some(seed)) = (&told.inputs, told.seed) else {
+    let (Some(inputs), Some(seed)) = (&json.inputs, json.seed) else {
         return Err("it has no inputs: it is no result of `levelhead bench` or `device`".to_owned());
     };
-    let of = ToldInputs::deserialize(inputs).map_err(|error| format!("its inputs: {error}"))?;
+    let of = InputsJson::deserialize(inputs).map_err(|error| format!("its inputs: {error}"))?;
     let (run, new) = match of.job {
         Some(_) => of.device(seed)?,
-        None => of.bench(seed, told.configuration, told.workload)?,
+        None => of.bench(seed, json.configuration, json.workload)?,
     };
     if let Some(words) = difference(inputs, &new) {
         return Err(words);
     }
-    Ok(Rerun { run, inputs: new, version: told.levelhead.unwrap_or_default() })
+    Ok(Rerun { run, inputs: new, version: json.levelhead.unwrap_or_default() })
 }
 
 /// The first of the inputs that are not as they were, if one is not.
@@ -125,10 +126,10 @@ fn difference(then: &Value, now: &Inputs) -> Option<String> {
     let differs = |key: &&String| then.get(key) != now.get(key);
     let key = keys.into_iter().find(differs)?;
     let text = |of: &Value| of.get(key).map_or("nothing".to_owned(), Value::to_string);
-    Some(format!("of what went in {key} was {} and is {} now", text(then), text(&now)))
+    Some(format!("its input `{key}` was {} and is {} now", text(then), text(&now)))
 }
 
-fn needed<T: Entry>(kind: &str, table: Option<Table>) -> Result<Loaded<T>, String> {
+fn required<T: Entry>(kind: &str, table: Option<Table>) -> Result<Loaded<T>, String> {
     let table = table.ok_or_else(|| format!("its inputs have no {kind}"))?;
     catalogue::of_table("of the result", table).map_err(|error| error.to_string())
 }
@@ -138,10 +139,10 @@ fn named<T: Copy>(kind: &str, all: &[(T, &str)], name: &str) -> Result<T, String
     one.ok_or_else(|| format!("there is no {kind} {name}"))
 }
 
-impl ToldInputs {
+impl InputsJson {
     fn device(self, seed: u64) -> Result<(Run, Inputs), String> {
-        let profile = needed::<SsdProfile>("device", self.device)?;
-        let mut job = needed::<Job>("job", self.job)?;
+        let profile = required::<SsdProfile>("device", self.device)?;
+        let mut job = required::<Job>("job", self.job)?;
         job.entry.look_at_traces().map_err(|error| error.to_string())?;
         let inputs = Inputs::of_job(profile.table, job.table, &job.entry);
         let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
@@ -164,10 +165,10 @@ impl ToldInputs {
         }
         let configuration = self.configuration.take();
         let configuration =
-            configuration.map(|table| needed::<Configuration>("configuration", Some(table)));
+            configuration.map(|table| required::<Configuration>("configuration", Some(table)));
         let configuration = configuration.transpose()?;
         let named_by = configuration.as_ref().map(|loaded| &loaded.entry);
-        let design = needed::<Design>("design", self.design.take())?;
+        let design = required::<Design>("design", self.design.take())?;
         let mut files = vec![("design", design.table)];
         let platform = self.platform(named_by, &mut files)?;
         let design = match named_by {
@@ -207,14 +208,14 @@ impl ToldInputs {
         files: &mut Vec<(&'static str, Table)>,
     ) -> Result<Platform, String> {
         let Some(host) = self.host.take() else {
-            let drive = needed::<DeviceProfile>("device", self.device.take())?;
+            let drive = required::<DeviceProfile>("device", self.device.take())?;
             files.push(("device", drive.table));
             return Ok(Platform::KvDrive(Box::new(drive.entry)));
         };
-        let drive = needed::<SsdProfile>("device", self.device.take())?;
-        let host = needed::<HostProfile>("host", Some(host))?;
+        let drive = required::<SsdProfile>("device", self.device.take())?;
+        let host = required::<HostProfile>("host", Some(host))?;
         files.extend([("device", drive.table), ("host", host.table)]);
-        let ToldOptions { partitions, layout, journal, windows, .. } = self.options;
+        let OptionsJson { partitions, layout, journal, windows, .. } = self.options;
         let choice = HostChoice {
             host: None,
             partitions,
@@ -229,12 +230,12 @@ impl ToldInputs {
     }
 
     fn trace(&self) -> Result<Option<TraceSpec>, String> {
-        let (Some(told), Some(before)) = (self.traces.first(), &self.options.before_trace) else {
+        let (Some(json), Some(before)) = (self.traces.first(), &self.options.before_trace) else {
             return Ok(None);
         };
         let before = named("state before a trace", &Before::ALL, before)?;
-        let format = named("format of traces", &KvFormat::ALL, &told.format)?;
-        let trace = KvTrace::look(&told.path, Some(format)).map_err(|error| error.to_string())?;
+        let format = named("format of traces", &KvFormat::ALL, &json.format)?;
+        let trace = KvTrace::look(&json.path, Some(format)).map_err(|error| error.to_string())?;
         Ok(Some(TraceSpec { trace, before, operations: self.options.trace_operations }))
     }
 
@@ -253,7 +254,7 @@ impl ToldInputs {
     }
 }
 
-impl ToldOptions {
+impl OptionsJson {
     fn clients(&self) -> ClientOptions {
         let depth = self.queue_depth;
         let clients = match (self.replay_time_scale, self.rate) {

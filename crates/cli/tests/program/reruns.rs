@@ -131,7 +131,7 @@ fn what_cannot_be_run_again_is_told_with_the_reason() {
     let longer = format!("{}3,q:q:1:8WTfjZU14ee,17,213,4,get,0\n", traces::TWITTER);
     fs::write(&trace, longer).expect("it is there");
     let said = stderr(&levelhead(&["rerun", text(&of_trace)]));
-    assert!(said.contains("of what went in traces was [") && said.contains(" now"), "{said}");
+    assert!(said.contains("its input `traces` was [") && said.contains(" now"), "{said}");
 
     let mut other = first;
     other["levelhead"] = "0.0.1".into();
