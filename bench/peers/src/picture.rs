@@ -153,33 +153,44 @@ impl Picture {
                     curve.name, dot.x, dot.y
                 )?;
             }
-            let dagger = if curve.has_ended { " †" } else { "" };
-            let name = format!("fill=\"{colour}\">{}{dagger}</text>", curve.name);
-            match places.last() {
-                Some((x, y, _)) if *x >= px(last) => ends.push((*x, *y, name)),
+            let Some((x, y, _)) = places.last().copied() else { continue };
+            if drawn(curve).last().is_some_and(|dot| dot.x >= last) {
+                ends.push((x, y, curve, *colour));
+            } else {
                 // A line to the edge would look like a curve.
-                Some((x, y, _)) => {
-                    let y = y - 13.0;
-                    writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" {name}")?;
-                }
-                None => {}
+                name(svg, curve, colour, (x, y - 13.0), "middle")?;
             }
         }
         ends.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
         let heights = apart(&ends.iter().map(|end| end.1).collect::<Vec<_>>(), HEIGHT - BOTTOM);
-        for ((x, y, name), at) in ends.into_iter().zip(heights) {
+        for ((x, y, curve, colour), at) in ends.into_iter().zip(heights) {
             let begin = WIDTH - RIGHT + 8.0;
             writeln!(
                 svg,
-                "<path d=\"M{:.1} {y:.1}L{:.1} {at:.1}\" stroke=\"#999999\" stroke-dasharray=\"2 4\"/>\
-                 <text x=\"{begin}\" y=\"{:.1}\" {name}",
+                "<path d=\"M{:.1} {y:.1}L{:.1} {at:.1}\" stroke=\"#999999\" stroke-dasharray=\"2 4\"/>",
                 x + 7.0,
-                begin - 2.0,
-                at + 6.0
+                begin - 2.0
             )?;
+            name(svg, curve, colour, (begin, at + 6.0), "start")?;
         }
         Ok(())
     }
+}
+
+/// Writes the name of a curve at a place.
+fn name(
+    svg: &mut String,
+    curve: &Curve,
+    colour: &str,
+    (x, y): (f64, f64),
+    anchor: &str,
+) -> std::fmt::Result {
+    let dagger = if curve.has_ended { " †" } else { "" };
+    writeln!(
+        svg,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{}{dagger}</text>",
+        curve.name
+    )
 }
 
 /// The dots up to the first that is open.

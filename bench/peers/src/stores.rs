@@ -137,10 +137,10 @@ impl Running {
 
     fn how_it_ended(&mut self) -> String {
         if self.jail.as_ref().is_some_and(Jail::has_killed) {
-            return "it was killed: it needed more than its memory".to_owned();
+            return "killed (out of memory)".to_owned();
         }
         let status = self.child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
-        format!("it ended ({status}), and what it said last is above")
+        format!("ended ({status}): what it said last is above")
     }
 
     /// Does a task, with an empty page cache, and with what it has stored as near to the drive's own cache as that of others, if

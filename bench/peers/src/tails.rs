@@ -329,12 +329,14 @@ fn picture(found: &Found) -> Picture {
         let has_ended = left_out.iter().any(|one| one.peer == *name);
         Curve { name: (*name).to_owned(), is_level, has_ended, dots }
     });
+    let mut reasons: Vec<&str> = left_out.iter().map(|one| one.why.as_str()).collect();
+    reasons.dedup();
     let reads = points.first().map_or(0.0, |point| point.offered_reads);
     Picture {
         title: format!("Read p99.9 on files, {} reads/s beside writes", grouped(reads)),
         x_label: "writes offered per second (both axes log)".to_owned(),
         open_label: "open: fell behind what was offered".to_owned(),
-        ended_label: "† killed at the next rate: out of memory".to_owned(),
+        ended_label: format!("† at the next rate: {}", reasons.join("; ")),
         curves: curves.filter(|curve| !curve.dots.is_empty()).collect(),
         x: rates.iter().map(|rate| (*rate, grouped(*rate))).collect(),
     }

@@ -86,7 +86,6 @@ pub(crate) fn again(
     inputs: Inputs,
     results: &ResultArguments,
 ) -> anyhow::Result<ExitCode> {
-    lab::bench::check(&spec)?;
     warn(&spec, &mut BTreeSet::new());
     one(results, &Planned { spec, inputs, drive: Drive::Fresh })
 }

@@ -162,7 +162,8 @@ fn without_common_directory(names: Vec<String>) -> Vec<String> {
     names.iter().map(|name| name[common..].to_owned()).collect()
 }
 
-fn read(file: &Path) -> anyhow::Result<String> {
+/// Reads a file of a result, which is of JSON or CSV.
+pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot read {}", file.display());
     let length = fs::metadata(file).with_context(cannot)?;
     if !length.is_file() || length.len() > MAX_FILE_BYTES {

@@ -1,6 +1,5 @@
 //! `levelhead rerun`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +8,7 @@ use clap::Args;
 use lab::rerun::{self, Rerun, Run};
 
 use crate::results::ResultArguments;
-use crate::{bench, device, output};
+use crate::{bench, compare, device, output};
 
 #[derive(Args)]
 pub(crate) struct RerunArguments {
@@ -22,7 +21,7 @@ pub(crate) struct RerunArguments {
 pub(crate) fn run(arguments: &RerunArguments) -> anyhow::Result<ExitCode> {
     let RerunArguments { result, results } = arguments;
     let place = || result.display().to_string();
-    let text = fs::read_to_string(result).with_context(|| format!("cannot read {}", place()))?;
+    let text = compare::read(result)?;
     let json = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", place()))?;
     let of_result = rerun::of_result(&json);
     let Rerun { run, inputs, version } =

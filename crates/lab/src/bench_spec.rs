@@ -2,6 +2,7 @@
 
 use design::Design;
 use runtime::Nanos;
+use serde::{Deserialize, Serialize};
 use workload::trace::TraceError;
 use workload::trace::kv::{KvFormat, KvSurvey};
 use workload::{ClientOptions, CoreWorkload};
@@ -59,30 +60,17 @@ impl KvTrace {
     }
 }
 
-/// What is in the store when a trace begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What is in the store when a trace begins. Results have its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Before {
     /// Nothing.
     Nothing,
     /// The keys that it gets before it puts them, with the values that it gets.
+    #[serde(rename = "keys met first")]
     MetFirst,
     /// The pairs of the workload, which are none of the trace's.
     Workload,
-}
-
-impl Before {
-    /// Each, with its name in results.
-    pub(crate) const ALL: [(Self, &'static str); 3] = [
-        (Self::Nothing, "nothing"),
-        (Self::MetFirst, "keys met first"),
-        (Self::Workload, "workload"),
-    ];
-
-    /// Its name in results.
-    pub(crate) fn name(self) -> &'static str {
-        let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
-        named.expect("all are listed").1
-    }
 }
 
 /// A trace, and how it is replayed; when its operations begin is said by [`BenchSpec::clients`].

@@ -71,7 +71,7 @@ impl Inputs {
         self.options.insert("ages", json!(spec.ages));
         if let Some(TraceSpec { trace, before, operations }) = &spec.trace {
             self.traces = vec![trace.input()];
-            self.options.insert("before_trace", json!(before.name()));
+            self.options.insert("before_trace", json!(before));
             self.options.insert("trace_operations", json!(operations));
             if let Pace::Recorded { stretch, .. } = spec.clients.pace {
                 // To nine places, so that what was given stands there and not what division makes of it.

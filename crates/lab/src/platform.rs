@@ -1,6 +1,6 @@
 //! What a design runs on: a KV drive, or a host with a block drive.
 
-use catalogue::{CatalogueError, Entry, Override, Table, load_with};
+use catalogue::{CatalogueError, Entry, Loaded, Override, Table, load_with};
 use design::{Design, IndexOptions};
 use flash::FlashProfile;
 use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
@@ -56,6 +56,47 @@ pub struct LoadedPlatform {
     pub files: Vec<(&'static str, Table)>,
 }
 
+impl LoadedPlatform {
+    /// A KV drive.
+    pub(crate) fn of_kv_drive(drive: Loaded<DeviceProfile>) -> Self {
+        let files = vec![("device", drive.table)];
+        Self { platform: Platform::KvDrive(Box::new(drive.entry)), files }
+    }
+
+    /// A host with a block drive, whichever host `choice` names.
+    ///
+    /// # Errors
+    /// Why the store cannot lie on the drive as is chosen.
+    pub(crate) fn of_host(
+        drive: Loaded<SsdProfile>,
+        host: Loaded<HostProfile>,
+        choice: HostChoice<'_>,
+    ) -> Result<Self, CatalogueError> {
+        let files = vec![("device", drive.table), ("host", host.table)];
+        let mut drive = drive.entry;
+        drive.undisturbed_clients |= choice.undisturbed_clients;
+        let journal = choice.journal.unwrap_or_default();
+        let partitions = choice.partitions.unwrap_or(1);
+        let sets = drive.sets.saturating_mul(partitions);
+        let usual = Arrangement::of_sets(sets.saturating_sub(journal.sets()));
+        let storage = Storage {
+            drive,
+            host: host.entry,
+            partitions,
+            arrangement: choice.arrangement.unwrap_or(usual),
+            journal,
+            windows: choice.windows.unwrap_or_default(),
+            plm_cache_bytes: choice.plm_cache_bytes,
+            hedge_after_us: choice.hedge_after_us,
+        };
+        let in_words = |error: StorageError| CatalogueError::new(error.to_string());
+        storage.shape().map_err(in_words)?;
+        storage.journal_shape().map_err(in_words)?;
+        storage.check_windows().map_err(in_words)?;
+        Ok(Self { platform: Platform::Host(Box::new(storage)), files })
+    }
+}
+
 /// The host that a block drive has unless another is named.
 pub const DEFAULT_HOST: &str = "desktop-12-core";
 
@@ -86,11 +127,7 @@ impl Platform {
             let drive = load_with::<SsdProfile>(device, overrides.device)?;
             let host = choice.host.unwrap_or(DEFAULT_HOST);
             let host = load_with::<HostProfile>(host, overrides.host)?;
-            let files = vec![("device", drive.table), ("host", host.table)];
-            return Ok(LoadedPlatform {
-                platform: Self::on_host(drive.entry, host.entry, choice)?,
-                files,
-            });
+            return LoadedPlatform::of_host(drive, host, choice);
         }
         let drive = load_with::<DeviceProfile>(device, overrides.device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
@@ -101,39 +138,7 @@ impl Platform {
                 SsdProfile::names().join(", ")
             )));
         }
-        let files = vec![("device", drive.table)];
-        Ok(LoadedPlatform { platform: Self::KvDrive(Box::new(drive.entry)), files })
-    }
-
-    /// A host with a block drive.
-    ///
-    /// # Errors
-    /// Why the store cannot lie on the drive as is chosen.
-    pub(crate) fn on_host(
-        mut drive: SsdProfile,
-        host: HostProfile,
-        choice: HostChoice<'_>,
-    ) -> Result<Self, CatalogueError> {
-        drive.undisturbed_clients |= choice.undisturbed_clients;
-        let journal = choice.journal.unwrap_or_default();
-        let partitions = choice.partitions.unwrap_or(1);
-        let sets = drive.sets.saturating_mul(partitions);
-        let usual = Arrangement::of_sets(sets.saturating_sub(journal.sets()));
-        let storage = Storage {
-            drive,
-            host,
-            partitions,
-            arrangement: choice.arrangement.unwrap_or(usual),
-            journal,
-            windows: choice.windows.unwrap_or_default(),
-            plm_cache_bytes: choice.plm_cache_bytes,
-            hedge_after_us: choice.hedge_after_us,
-        };
-        let in_words = |error: StorageError| CatalogueError::new(error.to_string());
-        storage.shape().map_err(in_words)?;
-        storage.journal_shape().map_err(in_words)?;
-        storage.check_windows().map_err(in_words)?;
-        Ok(Self::Host(Box::new(storage)))
+        Ok(LoadedPlatform::of_kv_drive(drive))
     }
 
     /// The name of the drive.

@@ -1,11 +1,11 @@
 //! Runs that are had again from their results.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use catalogue::{Entry, Loaded, Table};
 use design::Design;
-use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
-use kvssd::DeviceProfile;
+use host::{Arrangement, JournalPlace, WindowPolicy};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -13,11 +13,11 @@ use ssd::SsdProfile;
 use workload::trace::kv::KvFormat;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
-use crate::bench::{Before, BenchSpec, KvTrace, TraceSpec};
+use crate::bench::{self, Before, BenchSpec, KvTrace, TraceSpec};
 use crate::configuration::Configuration;
 use crate::device::{self, DeviceSpec, Job};
 use crate::inputs::Inputs;
-use crate::platform::{HostChoice, Platform};
+use crate::platform::{HostChoice, LoadedPlatform};
 
 /// The parts of a `result.json` that say what was run.
 #[derive(Deserialize)]
@@ -41,16 +41,18 @@ struct InputsJson {
     job: Option<Table>,
     #[serde(default)]
     properties: BTreeMap<String, String>,
+    /// Those of jobs are named in the job.
     #[serde(default)]
-    traces: Vec<TraceJson>,
+    traces: Vec<Value>,
     #[serde(default)]
     options: OptionsJson,
 }
 
+/// A trace of a bench.
 #[derive(Deserialize)]
 struct TraceJson {
     path: String,
-    format: String,
+    format: KvFormat,
 }
 
 #[derive(Deserialize, Default)]
@@ -60,7 +62,7 @@ struct OptionsJson {
     rate: Option<f64>,
     ages: bool,
     drive_at_rest: bool,
-    before_trace: Option<String>,
+    before_trace: Option<Before>,
     trace_operations: u64,
     replay_time_scale: Option<f64>,
     precondition: Option<device::Before>,
@@ -129,132 +131,125 @@ fn difference(then: &Value, now: &Inputs) -> Option<String> {
     Some(format!("its input `{key}` was {} and is {} now", text(then), text(&now)))
 }
 
+/// A file that a run needs, of what its result has.
 fn required<T: Entry>(kind: &str, table: Option<Table>) -> Result<Loaded<T>, String> {
-    let table = table.ok_or_else(|| format!("its inputs have no {kind}"))?;
-    catalogue::of_table("of the result", table).map_err(|error| error.to_string())
+    entry(table.ok_or_else(|| format!("its inputs have no {kind}"))?)
 }
 
-fn named<T: Copy>(kind: &str, all: &[(T, &str)], name: &str) -> Result<T, String> {
-    let one = all.iter().find(|(_, own)| *own == name).map(|(one, _)| *one);
-    one.ok_or_else(|| format!("there is no {kind} {name}"))
+fn entry<T: Entry>(table: Table) -> Result<Loaded<T>, String> {
+    catalogue::of_table("of the result", table).map_err(in_words)
+}
+
+fn in_words(error: impl Display) -> String {
+    error.to_string()
 }
 
 impl InputsJson {
     fn device(self, seed: u64) -> Result<(Run, Inputs), String> {
         let profile = required::<SsdProfile>("device", self.device)?;
         let mut job = required::<Job>("job", self.job)?;
-        job.entry.look_at_traces().map_err(|error| error.to_string())?;
+        job.entry.look_at_traces().map_err(in_words)?;
         let inputs = Inputs::of_job(profile.table, job.table, &job.entry);
         let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
-        device::check(&spec).map_err(|error| error.to_string())?;
+        device::check(&spec).map_err(in_words)?;
         Ok((Run::Device(Box::new(spec)), inputs))
     }
 
+    /// `label` and `workload_name` are what the result calls configuration and workload.
     fn bench(
-        mut self,
+        self,
         seed: u64,
         label: Option<String>,
         workload_name: Option<String>,
     ) -> Result<(Run, Inputs), String> {
-        if self.options.drive_at_rest {
+        let Self { configuration, design, device, host, properties, traces, options, .. } = self;
+        if options.drive_at_rest {
             return Err(
                 "its drive came to rest before the run, to be kept or from a file: run it \
                         with --save-drive or --drive"
                     .to_owned(),
             );
         }
-        let configuration = self.configuration.take();
-        let configuration =
-            configuration.map(|table| required::<Configuration>("configuration", Some(table)));
-        let configuration = configuration.transpose()?;
-        let named_by = configuration.as_ref().map(|loaded| &loaded.entry);
-        let design = required::<Design>("design", self.design.take())?;
-        let mut files = vec![("design", design.table)];
-        let platform = self.platform(named_by, &mut files)?;
-        let design = match named_by {
+        let configuration = configuration.map(entry::<Configuration>).transpose()?;
+        let named = configuration.as_ref().map(|loaded| &loaded.entry);
+        let design = required::<Design>("design", design)?;
+        let LoadedPlatform { platform, mut files } = match host {
+            None => LoadedPlatform::of_kv_drive(required("device", device)?),
+            Some(host) => {
+                let choice = options.choice(named);
+                let drive = required("device", device)?;
+                LoadedPlatform::of_host(drive, entry(host)?, choice).map_err(in_words)?
+            }
+        };
+        let equipped = match named {
             Some(configuration) => configuration.equip(design.entry),
             None => design.entry,
         };
+        files.push(("design", design.table));
         files.extend(configuration.map(|loaded| ("configuration", loaded.table)));
-        let trace = self.trace()?;
-        let properties = self.properties();
+        let mut inputs = Inputs::of_files(files);
+        let of_workload = workload_properties(&properties);
+        if !properties.is_empty() {
+            inputs = inputs.with_properties(&of_workload);
+        }
         let spec = BenchSpec {
             configuration: label,
-            design,
+            design: equipped,
             platform,
             workload_name: workload_name.unwrap_or_default(),
-            workload: CoreWorkload::from_properties(&properties)
-                .map_err(|error| error.to_string())?,
-            clients: self.options.clients(),
-            trace,
+            workload: CoreWorkload::from_properties(&of_workload).map_err(in_words)?,
+            clients: options.clients(),
+            trace: options.trace(&traces)?,
             seed,
-            precondition: self.options.precondition.unwrap_or(device::Before::Empty),
-            ages: self.options.ages,
+            precondition: options.precondition.unwrap_or(device::Before::Empty),
+            ages: options.ages,
             at_rest: false,
             sample_every: None,
         };
-        let mut inputs = Inputs::of_files(files);
-        if !self.properties.is_empty() {
-            inputs = inputs.with_properties(&properties);
-        }
+        bench::check(&spec).map_err(in_words)?;
         let inputs = inputs.with_options_of(&spec);
         Ok((Run::Bench(Box::new(spec)), inputs))
     }
+}
 
-    /// What the design runs on; its files are added to `files`.
-    fn platform(
-        &mut self,
-        configuration: Option<&Configuration>,
-        files: &mut Vec<(&'static str, Table)>,
-    ) -> Result<Platform, String> {
-        let Some(host) = self.host.take() else {
-            let drive = required::<DeviceProfile>("device", self.device.take())?;
-            files.push(("device", drive.table));
-            return Ok(Platform::KvDrive(Box::new(drive.entry)));
-        };
-        let drive = required::<SsdProfile>("device", self.device.take())?;
-        let host = required::<HostProfile>("host", Some(host))?;
-        files.extend([("device", drive.table), ("host", host.table)]);
-        let OptionsJson { partitions, layout, journal, windows, .. } = self.options;
-        let choice = HostChoice {
-            host: None,
-            partitions,
-            arrangement: layout,
-            journal,
-            windows,
-            plm_cache_bytes: self.options.plm_cache_bytes,
-            hedge_after_us: self.options.hedge_after_us,
-            undisturbed_clients: configuration.is_some_and(|named| named.undisturbed_clients),
-        };
-        Platform::on_host(drive.entry, host.entry, choice).map_err(|error| error.to_string())
+/// Properties of a workload. A trace before which nothing of one is loaded has none.
+fn workload_properties(given: &BTreeMap<String, String>) -> Properties {
+    let mut properties = Properties::default();
+    if given.is_empty() {
+        properties = workload::builtin("a").expect("it is built in");
+        properties.set("recordcount", "1");
+        properties.set("operationcount", "1");
     }
-
-    fn trace(&self) -> Result<Option<TraceSpec>, String> {
-        let (Some(json), Some(before)) = (self.traces.first(), &self.options.before_trace) else {
-            return Ok(None);
-        };
-        let before = named("state before a trace", &Before::ALL, before)?;
-        let format = named("format of traces", &KvFormat::ALL, &json.format)?;
-        let trace = KvTrace::look(&json.path, Some(format)).map_err(|error| error.to_string())?;
-        Ok(Some(TraceSpec { trace, before, operations: self.options.trace_operations }))
+    for (name, value) in given {
+        properties.set(name, value);
     }
-
-    /// Properties of the workload. A trace before which nothing of one is loaded has none.
-    fn properties(&self) -> Properties {
-        let mut properties = Properties::default();
-        if self.properties.is_empty() {
-            properties = workload::builtin("a").expect("it is built in");
-            properties.set("recordcount", "1");
-            properties.set("operationcount", "1");
-        }
-        for (name, value) in &self.properties {
-            properties.set(name, value);
-        }
-        properties
-    }
+    properties
 }
 
 impl OptionsJson {
+    /// What is said of a host and its store.
+    fn choice(&self, configuration: Option<&Configuration>) -> HostChoice<'static> {
+        HostChoice {
+            host: None,
+            partitions: self.partitions,
+            arrangement: self.layout,
+            journal: self.journal,
+            windows: self.windows,
+            plm_cache_bytes: self.plm_cache_bytes,
+            hedge_after_us: self.hedge_after_us,
+            undisturbed_clients: configuration.is_some_and(|named| named.undisturbed_clients),
+        }
+    }
+
+    fn trace(&self, traces: &[Value]) -> Result<Option<TraceSpec>, String> {
+        let (Some(json), Some(before)) = (traces.first(), self.before_trace) else {
+            return Ok(None);
+        };
+        let TraceJson { path, format } = TraceJson::deserialize(json).map_err(in_words)?;
+        let trace = KvTrace::look(&path, Some(format)).map_err(in_words)?;
+        Ok(Some(TraceSpec { trace, before, operations: self.trace_operations }))
+    }
+
     fn clients(&self) -> ClientOptions {
         let depth = self.queue_depth;
         let clients = match (self.replay_time_scale, self.rate) {

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
-use crate::{levelhead, scratch, stderr, traces};
+use crate::{refusal, result, scratch, traces};
 
 /// A small drive with large values: few pairs fill it.
 const AGED: [&str; 9] = [
@@ -24,21 +22,6 @@ const VALUES: [&str; 2] = ["-p", "levelhead.valuebytes=16000"];
 
 fn file(name: &str) -> PathBuf {
     scratch(&format!("{name}.drive"))
-}
-
-/// A result without what depends on the machine.
-fn result(arguments: &[&str]) -> Value {
-    let output = levelhead(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    let mut result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    result.as_object_mut().expect("it is an object").remove("host");
-    result
-}
-
-fn refusal(arguments: &[&str]) -> String {
-    let output = levelhead(arguments);
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
-    stderr(&output)
 }
 
 #[test]

@@ -28,6 +28,26 @@ fn levelhead(arguments: &[&str]) -> Output {
     command.args(arguments).output().expect("the program was built")
 }
 
+/// The result of a command that ends well and has --json, without what depends on the machine.
+fn result(arguments: &[&str]) -> Value {
+    let output = levelhead(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    let mut result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    result.as_object_mut().expect("it is an object").remove("host");
+    result
+}
+
+/// Why a command is refused.
+fn refusal(arguments: &[&str]) -> String {
+    let output = levelhead(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
+    stderr(&output)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is text")
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("it writes text")
 }

@@ -1,66 +1,52 @@
 //! `rerun`: a result is enough to have its run again.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{SMALL, levelhead, scratch, stderr, traces};
+use crate::{SMALL, levelhead, refusal, result, scratch, stderr, text, traces};
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the path is text")
-}
-
-/// What a command prints as JSON, without what depends on the machine.
-fn result(arguments: &[&str]) -> Value {
-    let output = levelhead(&[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    let mut result: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    result.as_object_mut().expect("it is an object").remove("host");
-    result
-}
-
-/// The result of a command, kept as a file of that name; the files it was made of are removed.
-fn kept(name: &str, arguments: &[&str], made_of: &[&Path]) -> (Value, std::path::PathBuf) {
-    let result = result(arguments);
+/// A file of that name with these contents.
+fn file(name: &str, contents: &str) -> PathBuf {
     let file = scratch(name);
-    let _ = fs::remove_file(&file);
-    fs::write(&file, result.to_string()).expect("the target directory takes files");
-    for file in made_of {
-        fs::remove_file(file).expect("it is there");
-    }
+    fs::write(&file, contents).expect("the target directory takes files");
+    file
+}
+
+/// The result of a command, and a file of it with that name.
+fn kept(name: &str, arguments: &[&str]) -> (Value, PathBuf) {
+    let result = result(&[arguments, &["--json"]].concat());
+    let file = file(name, &result.to_string());
     (result, file)
 }
 
 /// A file of the user's, made of a built-in one.
-fn own(kind: &str, name: &str, from: &str, to: &str) -> std::path::PathBuf {
+fn own(kind: &str, name: &str, from: &str, to: &str) -> PathBuf {
     let shown = levelhead(&["show", name, "--kind", kind]);
     let shown = String::from_utf8(shown.stdout).expect("it writes text");
-    let file = scratch(&format!("rerun-of-{name}.{kind}"));
-    let _ = fs::remove_file(&file);
     assert!(shown.contains(from), "{shown}");
-    fs::write(&file, shown.replace(from, to)).expect("the target directory takes files");
-    file
+    file(&format!("rerun-of-{name}.{kind}"), &shown.replace(from, to))
 }
 
+/// A run is had again when the files that it was made of are gone.
 fn assert_rerun(name: &str, arguments: &[&str], made_of: &[&Path]) {
-    let (first, file) = kept(name, arguments, made_of);
-    assert_eq!(result(&["rerun", text(&file)]), first, "{arguments:?}");
+    let (first, file) = kept(name, arguments);
+    for file in made_of {
+        fs::remove_file(file).expect("it is there");
+    }
+    assert_eq!(result(&["rerun", text(&file), "--json"]), first, "{arguments:?}");
 }
 
 #[test]
 fn a_run_needs_no_file_but_its_result_to_be_had_again() {
     let design = own("design", "pink", "name = \"pink\"", "name = \"mine\"");
     let device = own("device", "vigil-15gb", "name = \"vigil-15gb\"", "name = \"mine\"");
-    let workload = scratch("rerun-of.properties");
-    let _ = fs::remove_file(&workload);
     let lines = "recordcount=500\noperationcount=900\nthreadcount=3\nreadproportion=0.7\n";
-    fs::write(&workload, lines).expect("the target directory takes files");
-    let job = scratch("rerun-of-job.toml");
-    let _ = fs::remove_file(&job);
+    let workload = file("rerun-of.properties", lines);
     let lines = "name = \"two\"\n[[stream]]\nrw = \"randread\"\noperations = 500\nrate_iops = 3e3\n\
                  [[stream]]\nrw = \"write\"\nset = 2\noperations = 50\n";
-    fs::write(&job, lines).expect("the target directory takes files");
+    let job = file("rerun-of-job.toml", lines);
     let own_bench = ["bench", "--design", text(&design), "--workload", text(&workload)];
     let changed = ["--set", "gc_start=0.07", "--rate", "5k", "-p", "levelhead.valuebytes=300"];
     let own_bench = [&own_bench[..], &changed, &["--seed", "7"]].concat();
@@ -95,14 +81,7 @@ fn a_run_needs_no_file_but_its_result_to_be_had_again() {
 
 #[test]
 fn what_cannot_be_run_again_is_told_with_the_reason() {
-    let refusal = |name: &str, contents: &str| {
-        let file = scratch(name);
-        let _ = fs::remove_file(&file);
-        fs::write(&file, contents).expect("the target directory takes files");
-        let output = levelhead(&["rerun", text(&file)]);
-        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        stderr(&output)
-    };
+    let said_of = |file: &Path| refusal(&["rerun", text(file)]);
     for (contents, words) in [
         ("{", "is no JSON"),
         ("7", "it is no result"),
@@ -112,28 +91,27 @@ fn what_cannot_be_run_again_is_told_with_the_reason() {
         ("{\"seed\": 1, \"inputs\": {}}", "its inputs have no design"),
         ("{\"seed\": 1, \"inputs\": {\"design\": 3}}", "its inputs: invalid type"),
     ] {
-        let said = refusal("rerun-of-others.json", contents);
+        let said = said_of(&file("rerun-of-others.json", contents));
         assert!(said.contains(words), "{contents}: {said}");
     }
-    let said = stderr(&levelhead(&["rerun", "no-such-result.json"]));
+    let said = said_of(Path::new("no-such-result.json"));
     assert!(said.contains("cannot read no-such-result.json"), "{said}");
 
     let drive = scratch("rerun.drive");
     let _ = fs::remove_file(&drive);
     let keeps = [&SMALL[..], &["--save-drive", text(&drive)]].concat();
-    let (_, of_drive) = kept("rerun-of-a-drive.json", &keeps, &[]);
-    let said = stderr(&levelhead(&["rerun", text(&of_drive)]));
+    let (_, of_drive) = kept("rerun-of-a-drive.json", &keeps);
+    let said = said_of(&of_drive);
     assert!(said.contains("run it with --save-drive or --drive"), "{said}");
 
     let trace = traces::file("rerun-changed.csv", traces::TWITTER);
     let replay = ["bench", "--trace", text(&trace)];
-    let (first, of_trace) = kept("rerun-of-a-trace.json", &replay, &[]);
+    let (mut other, of_trace) = kept("rerun-of-a-trace.json", &replay);
     let longer = format!("{}3,q:q:1:8WTfjZU14ee,17,213,4,get,0\n", traces::TWITTER);
     fs::write(&trace, longer).expect("it is there");
-    let said = stderr(&levelhead(&["rerun", text(&of_trace)]));
+    let said = said_of(&of_trace);
     assert!(said.contains("its input `traces` was [") && said.contains(" now"), "{said}");
 
-    let mut other = first;
     other["levelhead"] = "0.0.1".into();
     fs::write(&trace, traces::TWITTER).expect("it is there");
     fs::write(&of_trace, other.to_string()).expect("it is there");

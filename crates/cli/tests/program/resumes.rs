@@ -8,14 +8,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::run::{levelhead, start};
-use crate::{interrupt, scratch, sigint_is_ignored};
+use crate::{interrupt, scratch, sigint_is_ignored, text};
 
 const TINY: [&str; 5] = ["bench", "--records", "300", "--operations", "300"];
 const LONGEST: Duration = Duration::from_mins(5);
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the path is text")
-}
 
 /// All files of a directory that do not tell the time, by name, as if the directory were called
 /// `it`.

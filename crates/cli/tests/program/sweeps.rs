@@ -6,11 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::run::start;
-use crate::{SMALL, interrupt, levelhead, scratch, sigint_is_ignored, stderr};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the path is text")
-}
+use crate::{SMALL, interrupt, levelhead, scratch, sigint_is_ignored, stderr, text};
 
 /// What a command prints, which has to succeed.
 fn shown(arguments: &[&str]) -> String {

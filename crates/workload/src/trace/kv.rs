@@ -24,6 +24,7 @@ use std::fmt;
 use std::io::BufRead;
 
 use runtime::Nanos;
+use serde::Deserialize;
 
 use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, block, detect};
 use rocksdb::Rocksdb;
@@ -39,7 +40,8 @@ const MOST_KEY_BYTES: u64 = 4096;
 const MOST_VALUE_BYTES: u64 = 1 << 30;
 
 /// A format.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KvFormat {
     /// CSV of Twitter's caches: timestamp,key,key size,value size,client id,operation,TTL.
     Twitter,
