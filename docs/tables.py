@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the tables of docs/reproduction.md of the results in docs/results.
+"""Makes the tables of docs/reproduction.md of the results in papers.
 
     docs/tables.py                             all tables, of the results that are committed
     docs/tables.py NAME=REPORT_DIRECTORY ...   takes results over first
     docs/tables.py --check                     changes nothing; 1 if a table is not what the results give
     docs/tables.py --against NAME=REPORT_DIRECTORY ...   changes nothing; 1 if the results are not what such a report has
+    docs/tables.py --unpack NAME=REPORT_DIRECTORY ...    puts there what the simulations of NAME gave, for --resume=any
 
 REPORT_DIRECTORY is what `levelhead reproduce PAPER --out REPORT_DIRECTORY` wrote. What its tables need is copied to
-docs/results/NAME, with `run.json`: the command, and the size of the experiments in words; and with what each simulation gave,
-of which the command makes the whole report again in a second (docs/results/README.md). A table of docs/reproduction.md stands
-between `<!-- table NAME FILE -->` and `<!-- end -->`, and is what docs/results/NAME/FILE.csv has: `comparisons`, or a
+papers/NAME, with `run.json`: the command, and the size of the experiments in words; and with what each simulation gave
+(`simulations.tar.xz`), of which the command makes the whole report again in a second (papers/README.md). A table of docs/reproduction.md stands
+between `<!-- table NAME FILE -->` and `<!-- end -->`, and is what papers/NAME/FILE.csv has: `comparisons`, or a
 figure of bars, with a row for each series and a column for each of what it is over. Between `<!-- run NAME -->`
 and `<!-- end -->` stands what `run.json` says; below `<!-- tally all -->` how many claims come to which verdict. All other text is written by hand and stays as it is.
 """
@@ -19,11 +20,14 @@ import json
 import re
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 DOCS = Path(__file__).parent
 DOCUMENT = DOCS / "reproduction.md"
-RESULTS = DOCS / "results"
+RESULTS = DOCS.parent / "papers"
+# What each simulation gave.
+ARCHIVE = "simulations.tar.xz"
 MADE = re.compile(r"<!-- (table|run|tally) (\S+)( \S+)? -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -68,7 +72,7 @@ def run(name):
 
 def tally():
     """A row for each directory: its claims by verdict, and those that are fitted."""
-    headings = ["docs/results", "claims", "holds", "deviates", "does not hold", "fitted besides"]
+    headings = ["papers", "claims", "holds", "deviates", "does not hold", "fitted besides"]
     lines = [row(headings), "|" + "---|" * len(headings)]
     for path in sorted(RESULTS.glob("*/comparisons.csv")):
         with open(path, newline="", encoding="utf-8") as file:
@@ -104,9 +108,28 @@ def take_over(name, report, text):
     document = json.loads((report / "report.json").read_text(encoding="utf-8"))
     of_run = {key: document[key] for key in ("levelhead", "command", "scale")}
     (into / "run.json").write_text(json.dumps(of_run, indent=2) + "\n", encoding="utf-8")
-    shutil.rmtree(into / "simulations", ignore_errors=True)
-    shutil.copytree(report / "simulations", into / "simulations")
+    pack(report / "simulations", into / ARCHIVE)
     print(f"{name}: {len(made_of)} tables")
+
+
+def pack(simulations, archive):
+    """Writes the files of a directory to an archive: the same bytes for the same files."""
+
+    def same_for_all(member):
+        member.mtime = member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        member.mode = 0o644
+        return member
+
+    with tarfile.open(archive, "w:xz", preset=9) as tar:
+        for file in sorted(simulations.glob("*.json")):
+            tar.add(file, f"simulations/{file.name}", filter=same_for_all)
+
+
+def unpack(name, report):
+    """Puts what the simulations of `name` gave into a directory, as `levelhead reproduce --resume=any` takes it."""
+    with tarfile.open(RESULTS / name / ARCHIVE) as tar:
+        tar.extractall(report, filter="data")
 
 
 def hold_against(name, report):
@@ -120,10 +143,11 @@ def hold_against(name, report):
 
 def main():
     arguments = sys.argv[1:]
-    if arguments[:1] == ["--against"]:
+    does = {"--against": hold_against, "--unpack": unpack}.get(arguments[0] if arguments else "")
+    if does:
         for argument in arguments[1:]:
             name, _, directory = argument.partition("=")
-            hold_against(name, Path(directory))
+            does(name, Path(directory))
         return
     is_check = arguments == ["--check"]
     if not is_check and any("=" not in a for a in arguments):
@@ -136,7 +160,7 @@ def main():
     fresh = made(text)
     if is_check and fresh != text:
         wrong = [a for a, b in zip(text.splitlines(), fresh.splitlines()) if a != b]
-        sys.exit(f"{DOCUMENT} is not what docs/results give: run docs/tables.py. First: {wrong[:1]}")
+        sys.exit(f"{DOCUMENT} is not what papers/ gives: run docs/tables.py. First: {wrong[:1]}")
     if not is_check:
         DOCUMENT.write_text(fresh, encoding="utf-8")
 

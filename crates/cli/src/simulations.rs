@@ -72,6 +72,9 @@ impl fmt::Display for Lost {
     }
 }
 
+/// The form of the files.
+const FORM: u32 = 2;
+
 /// Folders with a file for each simulation and each loaded drive, in the directory of the report.
 pub(crate) struct Simulations {
     folder: PathBuf,
@@ -113,13 +116,13 @@ impl Simulations {
     }
 
     /// What is there of a simulation.
-    fn found(&self, name: &str, inputs: &str) -> Found {
+    fn found(&self, name: &str, settings: &Value) -> Found {
         let Ok(text) = fs::read_to_string(self.file(name)) else { return Found::Nothing };
         let Ok(all) = serde_json::from_str::<Value>(&text) else { return Found::Torn };
         let result = all["result"].to_string();
         if all["checksum"] != checksum(&result) {
             Found::Torn
-        } else if all["inputs"] != inputs {
+        } else if all["form"] != FORM || all["settings"] != *settings {
             Found::OfOtherSettings
         } else if all["program"] == *program() {
             Found::OfThisBuild(result)
@@ -144,12 +147,13 @@ impl Simulations {
         self.folder.join(format!("{}.json", slug(name)))
     }
 
-    fn keep(&self, name: &str, inputs: &str, result: &str) -> io::Result<()> {
+    fn keep(&self, name: &str, settings: &Value, result: &str) -> io::Result<()> {
         let result: Value = serde_json::from_str(result)?;
         let program = program();
         let checksum = checksum(&result.to_string());
         let all = json!({
-            "simulation": name, "program": program, "inputs": inputs, "checksum": checksum, "result": result,
+            "form": FORM, "simulation": name, "program": program, "settings": settings, "checksum": checksum,
+            "result": result,
         });
         fs::create_dir_all(&self.folder)?;
         let file = self.file(name);
@@ -165,10 +169,10 @@ impl Simulations {
 }
 
 impl Keeper for Simulations {
-    fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String> {
+    fn expect(&self, asked: &[(&str, &Value)]) -> Result<(), String> {
         let (mut lost, mut taken) = (Vec::new(), 0);
-        for (name, inputs) in asked {
-            let found = self.found(name, inputs);
+        for (name, settings) in asked {
+            let found = self.found(name, settings);
             let is_lost = self.lost(&found);
             let is_whole = matches!(found, Found::OfOtherBuild(_) | Found::OfThisBuild(_));
             taken += usize::from(is_lost.is_none() && is_whole);
@@ -193,8 +197,8 @@ impl Keeper for Simulations {
         Ok(())
     }
 
-    fn load(&self, name: &str, inputs: &str) -> Option<String> {
-        let found = self.found(name, inputs);
+    fn load(&self, name: &str, settings: &Value) -> Option<String> {
+        let found = self.found(name, settings);
         if found == Found::Torn {
             output::say(&format!("{name}: what is kept is damaged, so it is run again"));
         }
@@ -223,25 +227,25 @@ impl Keeper for Simulations {
         self.taken_of_others.load(Ordering::Relaxed)
     }
 
-    fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
-        self.drives.open(name, inputs)
+    fn drive(&self, name: &str, settings: &Value) -> Option<Box<dyn Read>> {
+        self.drives.open(name, &settings.to_string())
     }
 
     fn keep_drive(
         &self,
         name: &str,
-        inputs: &str,
+        settings: &Value,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
     ) {
-        self.drives.keep(name, inputs, write);
+        self.drives.keep(name, &settings.to_string(), write);
     }
 
     fn drive_is_useless(&self, name: &str, why: &str) {
         output::say(&format!("{name}: loaded again, because {why}"));
     }
 
-    fn save(&self, name: &str, inputs: &str, result: &str) {
-        if let Err(error) = self.keep(name, inputs, result) {
+    fn save(&self, name: &str, settings: &Value, result: &str) {
+        if let Err(error) = self.keep(name, settings, result) {
             self.not_kept.fetch_add(1, Ordering::Relaxed);
             let folder = self.folder.display();
             output::say(&format!(
@@ -284,25 +288,25 @@ mod tests {
             Simulations::in_directory(&directory, Take::Nothing, false),
             Simulations::in_directory(&directory, Take::OwnBuild, false),
         );
-        assert_eq!(again.load("A, b/c", "seed 1"), None, "nothing is there");
-        first.save("A, b/c", "seed 1", r#"{"mean":[907.3038322028689,2]}"#);
-        assert_eq!(first.load("A, b/c", "seed 1"), None, "it begins anew");
+        assert_eq!(again.load("A, b/c", &json!("seed 1")), None, "nothing is there");
+        first.save("A, b/c", &json!("seed 1"), r#"{"mean":[907.3038322028689,2]}"#);
+        assert_eq!(first.load("A, b/c", &json!("seed 1")), None, "it begins anew");
         assert_eq!(
-            again.load("A, b/c", "seed 1").as_deref(),
+            again.load("A, b/c", &json!("seed 1")).as_deref(),
             Some(r#"{"mean":[907.3038322028689,2]}"#)
         );
-        assert_eq!(again.load("A, b/c", "seed 2"), None, "of other inputs");
+        assert_eq!(again.load("A, b/c", &json!("seed 2")), None, "of other settings");
         let other = fs::read_to_string(again.file("A, b/c")).unwrap();
         fs::write(again.file("A, b/c"), other.replace("levelhead ", "another ")).unwrap();
-        assert_eq!(again.load("A, b/c", "seed 1"), None, "of another build");
+        assert_eq!(again.load("A, b/c", &json!("seed 1")), None, "of another build");
         let any = Simulations::in_directory(&directory, Take::AnyBuild, false);
-        assert!(any.load("A, b/c", "seed 1").is_some(), "whoever wants it has it");
+        assert!(any.load("A, b/c", &json!("seed 1")).is_some(), "whoever wants it has it");
         any.taken("A, b/c");
         assert_eq!(any.taken_of_others(), 1, "and it is counted");
         fs::write(again.file("A, b/c"), other.replace("907.3", "7.5")).unwrap();
-        assert_eq!(any.found("A, b/c", "seed 1"), Found::Torn, "a number was changed");
+        assert_eq!(any.found("A, b/c", &json!("seed 1")), Found::Torn, "a number was changed");
         fs::write(again.file("A, b/c"), "{\"torn").unwrap();
-        assert_eq!(again.load("A, b/c", "seed 1"), None, "it is torn");
+        assert_eq!(again.load("A, b/c", &json!("seed 1")), None, "it is torn");
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -310,26 +314,31 @@ mod tests {
     fn what_is_kept_is_lost_only_if_somebody_says_so() {
         let directory = std::env::temp_dir().join(format!("levelhead-lost-{}", std::process::id()));
         let kept = |takes, may_replace| Simulations::in_directory(&directory, takes, may_replace);
-        kept(Take::Nothing, false).save("A", "seed 1", "[1]");
-        let words =
-            |takes, inputs| kept(takes, false).expect(&[("A", inputs), ("B", inputs)]).unwrap_err();
-        let none = words(Take::Nothing, "seed 1");
+        kept(Take::Nothing, false).save("A", &json!("seed 1"), "[1]");
+        let words = |takes, settings: &Value| {
+            kept(takes, false).expect(&[("A", settings), ("B", settings)]).unwrap_err()
+        };
+        let none = words(Take::Nothing, &json!("seed 1"));
         assert!(none.contains("1 of these 2") && none.contains("--resume takes them"), "{none}");
         for takes in [Take::Nothing, Take::OwnBuild, Take::AnyBuild] {
-            let other = words(takes, "seed 2");
+            let other = words(takes, &json!("seed 2"));
             assert!(other.contains("of other settings") && other.contains("\"A\""), "{other}");
-            assert_eq!(kept(takes, true).expect(&[("A", "seed 2")]), Ok(()));
-            assert_eq!(kept(takes, false).expect(&[("B", "seed 2")]), Ok(()), "nothing is there");
+            assert_eq!(kept(takes, true).expect(&[("A", &json!("seed 2"))]), Ok(()));
+            assert_eq!(
+                kept(takes, false).expect(&[("B", &json!("seed 2"))]),
+                Ok(()),
+                "nothing is there"
+            );
         }
         let own = kept(Take::OwnBuild, false);
-        assert_eq!(own.expect(&[("A", "seed 1"), ("B", "seed 1")]), Ok(()));
+        assert_eq!(own.expect(&[("A", &json!("seed 1")), ("B", &json!("seed 1"))]), Ok(()));
         assert_eq!(own.taken.in_all.load(Ordering::Relaxed), 1);
         let file = own.file("A");
         let other = fs::read_to_string(&file).unwrap().replace("levelhead ", "another ");
         fs::write(&file, other).unwrap();
-        let build = words(Take::OwnBuild, "seed 1");
+        let build = words(Take::OwnBuild, &json!("seed 1"));
         assert!(build.contains("--resume=any takes them"), "{build}");
-        assert_eq!(kept(Take::AnyBuild, false).expect(&[("A", "seed 1")]), Ok(()));
+        assert_eq!(kept(Take::AnyBuild, false).expect(&[("A", &json!("seed 1"))]), Ok(()));
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -339,7 +348,7 @@ mod tests {
         let kept = Simulations::in_directory(&directory, Take::Nothing, false);
         // A directory in the place of its file.
         fs::create_dir_all(kept.file("A").join("in the way")).unwrap();
-        kept.save("A", "seed 1", "[1]");
+        kept.save("A", &json!("seed 1"), "[1]");
         assert_eq!(kept.not_kept(), 1);
         assert!(!kept.file("A").with_extension("part").exists());
         fs::remove_dir_all(&directory).unwrap();

@@ -4,12 +4,12 @@ use catalogue::{CatalogueError, Entry, unprintable};
 use engine::Options;
 use hashkv::HashOptions;
 use limiter::LimiterOptions;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::IndexOptions;
 
 /// A named design.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
     /// Its name in results.

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use catalogue::bounds;
 use pages::journal::{Durability, LogSync};
 use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::options::columns::ColumnOptions;
 pub use crate::options::iterators::IteratorOptions;
@@ -22,7 +22,7 @@ const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
 pub(crate) const MAX_LEVELS: usize = 12;
 
 /// What stands in memory for segments that are not pinned, so that a Get need not read them all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Filters {
     /// Nothing: a Get reads one segment of each such level until it meets its key.
@@ -43,7 +43,7 @@ const FILTER_BITS: RangeInclusive<u32> = 1..=40;
 const GROUP_PAGES: RangeInclusive<u32> = 3..=256;
 
 /// How much of a level one compaction takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Granularity {
     /// A few segments at a time, round robin over the key space.
@@ -55,7 +55,7 @@ pub enum Granularity {
 }
 
 /// What merges segments into levels that are not pinned. Merges within memory are the processor's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeBy {
     /// The firmware's processor.
@@ -66,7 +66,7 @@ pub enum MergeBy {
 }
 
 /// Options of an engine. `PinK` is a value of this type.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Levels below the memtable.

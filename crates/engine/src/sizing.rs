@@ -31,7 +31,7 @@ pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {
 }
 
 /// How level sizes grow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelSizing {
     /// One factor from each level to the next.

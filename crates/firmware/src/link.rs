@@ -4,13 +4,13 @@ use std::cell::RefCell;
 
 use catalogue::bounds;
 use runtime::{Carrier, Handle, Nanos, Pipe, Rng};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a command or completion on the link, besides data.
 pub const COMMAND_BYTES: u64 = 64;
 
 /// The way between host and drive, as a profile gives it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLink {
     /// Submission, completion and everything else a command spends outside the drive, in

@@ -1,10 +1,10 @@
 //! How a drive's flash is cut up, and the addresses that follow from it.
 
 use catalogue::bounds;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Channels, dies, planes, blocks, pages. All counts are per the next larger unit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Independent buses between controller and dies.

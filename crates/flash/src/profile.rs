@@ -3,12 +3,12 @@
 
 use catalogue::bounds;
 use runtime::Nanos;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Geometry;
 
 /// Everything `flash` needs to know of a drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashProfile {
     /// How the array is cut up.
@@ -26,7 +26,7 @@ pub struct FlashProfile {
 }
 
 /// Operation times, in microseconds as data sheets give them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
     /// Array read (tR) by page type, fastest first; as many as bits per cell.
@@ -48,7 +48,7 @@ pub struct Timing {
 
 /// Suspending a program or an erase so that a waiting demand read can be served. Each has its own
 /// switch: parts that suspend the one need not suspend the other.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
     /// Time to suspend a program; absent if programs are not suspended.
@@ -70,7 +70,7 @@ pub struct Suspend {
 }
 
 /// Reads that one die has under way at a time. A program or an erase still takes all of it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadOverlap {
     /// Whether each plane senses for itself, any page at any time, or the die one page at a time.
@@ -83,7 +83,7 @@ pub struct ReadOverlap {
 }
 
 /// Bit errors, as their effect: reads that need more sensing, and reads that fail.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorModel {
     /// Probability that a read needs one more sense, and again after each.
@@ -95,7 +95,7 @@ pub struct ErrorModel {
 }
 
 /// What reading does to the pages of a block that is not erased meanwhile.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadDisturb {
     /// Reads of a block since its last erase from which on its pages have more bit errors than the

@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 use catalogue::bounds;
 use pages::journal::{Durability, LogSync};
 use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Writes in a memtable of the hash table.
 const BUFFER_ENTRIES: RangeInclusive<usize> = 1..=1 << 30;
 
 /// Options of the hash table.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HashOptions {
     /// Writes in a memtable before it is flushed.

@@ -1,9 +1,9 @@
 //! Where a store's journal lies: its log and its manifest.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Where the journal of a store lies, its log and its manifest.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JournalPlace {
     /// On the sets that the data are on.

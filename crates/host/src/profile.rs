@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
 use pages::CpuCosts;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A host.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
     /// Its name in results.
@@ -24,7 +24,7 @@ pub struct HostProfile {
 }
 
 /// The processor, which clients and background work share.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     /// Cores.
@@ -42,7 +42,7 @@ pub struct Processor {
 }
 
 /// Memory of the host that the store may have.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     /// For index structures, filters and caches, in bytes.
@@ -52,7 +52,7 @@ pub struct Memory {
 }
 
 /// How files lie on drives.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
     /// What one read brings, in bytes: whole blocks of the drive.

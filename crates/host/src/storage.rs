@@ -7,7 +7,7 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, BlockDevice};
 use pages::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use ssd::SsdProfile;
 use volume::layout::Stripes;
 use volume::windows::WindowOptions;
@@ -18,7 +18,7 @@ use crate::profile::HostProfile;
 use crate::windows::WindowPolicy;
 
 /// How a store's data lie on the sets of a drive, or on those that its journal leaves them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
     /// On the only set.

@@ -1,12 +1,12 @@
 //! How a host keeps windows on the sets that its data lie on.
 
 use runtime::Nanos;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use volume::windows::slot::Rules;
 use volume::windows::{Keeper, WindowOptions};
 
 /// How a host keeps windows on the sets that its data lie on.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolicy {
     /// Not at all.

@@ -8,10 +8,10 @@ use engine::Accelerator;
 use firmware::HostLink;
 use flash::FlashProfile;
 use pages::CpuCosts;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceProfile {
     /// Its name in results.
@@ -32,7 +32,7 @@ pub struct DeviceProfile {
 }
 
 /// The processor that runs the firmware, and what the firmware costs.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Processor cores.
@@ -51,7 +51,7 @@ pub struct Controller {
 }
 
 /// Memory of the drive.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dram {
     /// For index structures, in bytes.

@@ -22,6 +22,7 @@ mod kept;
 mod pink;
 mod pink_memory;
 mod pink_report;
+mod settings;
 mod stand;
 mod threads;
 mod vigil;

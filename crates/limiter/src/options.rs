@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use catalogue::bounds;
 use runtime::Nanos;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Rates of a drive and parts of them, in bytes a second: from a KiB to a TB.
 const RATES: RangeInclusive<u64> = 1 << 10..=1_000_000_000_000;
@@ -12,7 +12,7 @@ const RATES: RangeInclusive<u64> = 1 << 10..=1_000_000_000_000;
 const PERIODS_MS: RangeInclusive<u64> = 1..=60_000;
 
 /// What limits background I/O, if anything does.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimiterOptions {
     /// Flushes and compactions together get so many bytes a second.
@@ -23,7 +23,7 @@ pub struct LimiterOptions {
 
 /// The rate limiter of `RocksDB` 6.23 (`NewGenericRateLimiter`). Flushes go first, but at one refill in
 /// `fairness`; the log is not limited.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimiterOptions {
     /// The rate; where it is auto-tuned, the most it may be.
@@ -65,7 +65,7 @@ impl RateLimiterOptions {
 
 /// SILK's bandwidth for internal work, by what clients take: T - C - epsilon, not less than a floor. Reads and
 /// writes count alike.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SilkOptions {
     /// T: what the drive can do, reads and writes together.

@@ -4,10 +4,10 @@ use std::ops::AddAssign;
 
 use catalogue::bounds;
 use runtime::Nanos;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What each step costs on the processor of a device, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuCosts {
     /// Looking a key up in a memtable, or inserting it.

@@ -27,12 +27,12 @@ pub mod scan;
 mod unneeded;
 mod unreadable;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format::object::Sequence;
 
 /// What makes writes durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// Memory survives: a power cut is followed by a dump of it.
@@ -50,7 +50,7 @@ pub enum Durability {
 /// they were acknowledged. What was acknowledged before another write was asked for was taken before
 /// it. So a write with [`Self::Group`] or [`Self::Each`] makes all that came before it durable, too,
 /// and a power cut may take away only the newest of those acknowledged at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogSync {
     /// At once. It is durable when it, and what came meanwhile, has filled a program, when somebody waits

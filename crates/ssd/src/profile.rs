@@ -7,12 +7,12 @@ use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry, unprintable};
 use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::map_cache::BLOCKS_PER_PAGE;
 
 /// A block drive. Numbers are of the whole drive; each of its sets has its share.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdProfile {
     /// Its name in results.
@@ -47,7 +47,7 @@ pub struct SsdProfile {
 }
 
 /// The processor that runs the firmware, and what the firmware costs.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Processor cores of the drive.
@@ -68,7 +68,7 @@ pub struct Controller {
 }
 
 /// Memory of the drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dram {
     /// Its size in bytes: mapping, write buffer and read cache have to fit.
@@ -84,7 +84,7 @@ pub struct Dram {
 }
 
 /// A mapping that is on flash, in pages of 1,024 blocks, and of which memory holds what was used last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagedMapping {
     /// Memory for mapping pages, in bytes: from one page (4,096 bytes) of each set on.
@@ -101,7 +101,7 @@ impl PagedMapping {
 }
 
 /// The write buffer and how it is emptied.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
     /// Its size in bytes.
@@ -118,7 +118,7 @@ pub struct WriteBuffer {
 }
 
 /// Garbage collection, read reclaim, wear levelling.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
     /// Free superblocks, in percent of all, that garbage collection keeps. While there is less room
@@ -146,7 +146,7 @@ pub struct Background {
 
 /// Writes that go into the buffer, while space is low, only as fast as collection can go on making room for them. What is moved
 /// because of reads or wear is not reckoned with, nor are pages of a mapping on flash, which go without it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WritePacing {
     /// At this share of what the dies would take by the sum of their times, in percent: they also wait for channels and for
@@ -157,7 +157,7 @@ pub struct WritePacing {
 }
 
 /// Which rules windows follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlmRules {
     /// Vigil-KV's hardware: time is the only budget, any write ends the window, the write buffer is
@@ -168,7 +168,7 @@ pub enum PlmRules {
 }
 
 /// Predictable-latency windows. All numbers are worst cases over the drive's life.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlmProfile {
     /// The rules.

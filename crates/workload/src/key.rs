@@ -12,11 +12,13 @@
 //! Cost: about 20 ns a key, nothing is allocated.
 
 use runtime::mix64;
+use serde::Serialize;
 
 use crate::value::unmix64;
 
 /// Whether keys sort as their numbers do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InsertOrder {
     /// No: neighbours by number lie far apart.
     Hashed,
@@ -25,7 +27,8 @@ pub enum InsertOrder {
 }
 
 /// How numbers are spelled in keys.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KeyDigits {
     /// `0` to `9`, padded with `0`.
     Decimal,
@@ -60,7 +63,7 @@ impl KeyDigits {
 }
 
 /// How a key number becomes a key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyFormat {
     prefix: String,
     key_bytes: usize,
@@ -69,6 +72,7 @@ pub struct KeyFormat {
     /// How many digits the number has.
     width: usize,
     /// How many numbers have so many digits.
+    #[serde(skip)]
     capacity: u64,
 }
 

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use runtime::Rng;
+use serde::Serialize;
 
 use crate::CoreWorkload;
 use crate::generator::{InsertCounter, KeyChooser, LengthChooser};
@@ -56,7 +57,7 @@ impl OpKind {
 }
 
 /// The share of each operation in a run, relative to the others: their sum need not be 1.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Mix {
     /// `readproportion`.
     pub read: f64,

@@ -8,6 +8,7 @@
 
 use pages::Value;
 use runtime::{Rng, mix64};
+use serde::Serialize;
 
 use crate::generator::{Pareto, Zipfian};
 
@@ -18,7 +19,8 @@ pub(crate) const VERSION_BITS: u32 = 28;
 pub(crate) const KEY_LIMIT: u64 = 1 << (u64::BITS - VERSION_BITS);
 
 /// How values are handed to the store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ValueForm {
     /// As a recipe: simulated stores keep it short and charge the full length.
     Synthetic,
@@ -27,7 +29,8 @@ pub enum ValueForm {
 }
 
 /// Length of one field in bytes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FieldLengths {
     /// Always the same.
     Constant(u32),
@@ -58,11 +61,12 @@ pub enum FieldLengths {
 }
 
 /// How values are made. A value is all fields of a record, one after the other.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueRecipe {
     fields: u32,
     lengths: FieldLengths,
     form: ValueForm,
+    #[serde(skip)]
     zipfian: Option<Zipfian>,
 }
 

@@ -21,9 +21,9 @@ impl Drives {
         Self { folder, writes: AtomicU64::new(0) }
     }
 
-    /// The drive of that name that this build loaded of `inputs`, if it is kept.
-    pub(super) fn open(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
-        let file = File::open(self.file(name, inputs)).ok()?;
+    /// The drive of that name that this build loaded of `settings`, if it is kept.
+    pub(super) fn open(&self, name: &str, settings: &str) -> Option<Box<dyn Read>> {
+        let file = File::open(self.file(name, settings)).ok()?;
         Some(Box::new(BufReader::with_capacity(1 << 20, file)))
     }
 
@@ -31,10 +31,10 @@ impl Drives {
     pub(super) fn keep(
         &self,
         name: &str,
-        inputs: &str,
+        settings: &str,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
     ) {
-        if let Err(error) = self.write(name, inputs, write) {
+        if let Err(error) = self.write(name, settings, write) {
             let folder = self.folder.display();
             output::say(&format!(
                 "{name} is not kept in {folder}, and will be loaded again: {error}"
@@ -42,10 +42,10 @@ impl Drives {
         }
     }
 
-    /// The file of a drive that this build loads of `inputs`.
-    fn file(&self, name: &str, inputs: &str) -> PathBuf {
+    /// The file of a drive that this build loads of `settings`.
+    fn file(&self, name: &str, settings: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        (program(), inputs).hash(&mut hasher);
+        (program(), settings).hash(&mut hasher);
         self.folder.join(format!("{}-{:016x}.drive", slug(name), hasher.finish()))
     }
 
@@ -53,12 +53,12 @@ impl Drives {
     fn write(
         &self,
         name: &str,
-        inputs: &str,
+        settings: &str,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
     ) -> Result<(), String> {
         let in_words = |error: io::Error| error.to_string();
         fs::create_dir_all(&self.folder).map_err(in_words)?;
-        let file = self.file(name, inputs);
+        let file = self.file(name, settings);
         self.take_others_away(name, &file).map_err(in_words)?;
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
         let part = file.with_extension(format!("part{number}"));
@@ -109,9 +109,9 @@ mod tests {
         let directory =
             std::env::temp_dir().join(format!("levelhead-drives-{}", std::process::id()));
         let kept = Drives::in_folder(directory.join("drives"));
-        let read = |inputs: &str| {
+        let read = |settings: &str| {
             let mut bytes = Vec::new();
-            kept.open("pink", inputs)?.read_to_end(&mut bytes).unwrap();
+            kept.open("pink", settings)?.read_to_end(&mut bytes).unwrap();
             Some(bytes)
         };
         assert_eq!(read("seed 1"), None);
@@ -120,7 +120,7 @@ mod tests {
         };
         kept.keep("pink", "seed 1", &mut write(b"cells"));
         assert_eq!(read("seed 1").as_deref(), Some(&b"cells"[..]));
-        assert_eq!(read("seed 2"), None, "of other inputs");
+        assert_eq!(read("seed 2"), None, "of other settings");
         kept.keep("pink", "seed 2", &mut |file| {
             file.write_all(b"ce").unwrap();
             Err("the disk is full".to_owned())

@@ -20,7 +20,7 @@ use pages::format::pointer::PointerFormat;
 use pages::medium::{Medium, PageNo};
 use pages::store::promise::Promise;
 use runtime::{Carrier, Cores, Handle, IoClass, Nanos, PageImage};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
@@ -30,7 +30,7 @@ use crate::lsm::picker::Slice;
 use crate::lsm::version::Version;
 
 /// A merge accelerator, as a device has it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accelerator {
     /// Clock, in MHz.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::format::columns::{Measure, room};
 use crate::sizing::pair::Pair;
@@ -22,7 +22,7 @@ const FILTER_BITS: RangeInclusive<u32> = 0..=40;
 /// Levels are of tables that have all keys in some pages and all addresses in others. Whoever looks a key up reads one kind
 /// after the other, each kind's pages side by side (docs/decisions/0048). Where an eighth of an extent has no room for the least table, levels
 /// are of single pages as without this.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnOptions {
     /// Entries of a table of L1 at most.

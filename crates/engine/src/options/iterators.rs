@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an iterator's buffer.
 const BUFFER_BYTES: RangeInclusive<u64> = 0..=1 << 40;
@@ -13,7 +13,7 @@ const VALUE_PREFETCH: RangeInclusive<u32> = 0..=65_536;
 const KEPT_PAGES: RangeInclusive<u32> = 0..=65_536;
 
 /// How iterators read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IteratorOptions {
     /// Read the next segment of each level while the one before it is in use.

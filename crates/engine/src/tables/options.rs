@@ -1,13 +1,13 @@
 //! Sizes and triggers of a tree of tables. Names and defaults are those of `RocksDB` 6.23.
 
 use catalogue::bounds;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Compactions out of L0 that have a worker of their own.
 const L0_WORKERS: std::ops::RangeInclusive<usize> = 0..=8;
 
 /// What compactions below L0 do for one out of L0 (SILK's pre-emption), between two steps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preemption {
     /// Nothing.
@@ -22,7 +22,7 @@ pub enum Preemption {
 }
 
 /// Options of a tree of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TableOptions {
     /// Bytes of pages after which a table ends (`target_file_size_base`).

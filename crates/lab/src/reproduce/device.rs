@@ -4,12 +4,14 @@
 mod experiments;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use ssd::SsdProfile;
 
 use super::device_arithmetic::Bounds;
 use super::device_measured::{Alternating, Lockdown, Measured, Point, Stretches, Watched};
 use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
+use super::settings;
 use super::stand::Failure;
 use super::{Plan, Scale};
 
@@ -27,7 +29,7 @@ pub(super) const LOCKDOWN_MB: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 pub(super) const STRETCHES: usize = 400;
 
 /// How long the experiments are, in seconds of virtual time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Size {
     /// Reads after 64 MB were written.
     pub flush_s: f64,
@@ -137,11 +139,12 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
 fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> {
     let [baseline, small, prototype] =
         [profile(BASELINE), profile(SMALL_BASELINE), profile(PROTOTYPE)];
-    let (baseline, prototype) = (baseline?, prototype?);
+    let (baseline, small, prototype) = (baseline?, small?, prototype?);
     let seed = plan.seed;
-    let inputs = format!("{baseline:?}; {:?}; {prototype:?}; {size:?}; seed {seed}", small?);
+    let devices = [&baseline, &small, &prototype].map(settings::of_file);
+    let settings = json!({ "devices": devices, "size": settings::plain(&size), "seed": seed });
     let job = |(name, run): (&str, Experiment)| -> Job<'_, Outcome> {
-        kept(plan.keeper, name.to_owned(), inputs.clone(), move || run(&size, seed))
+        kept(plan.keeper, name.to_owned(), settings.clone(), move || run(&size, seed))
     };
     let jobs = EXPERIMENTS.into_iter().map(job).collect();
     let done = run_those_asked_for(jobs, plan)?;

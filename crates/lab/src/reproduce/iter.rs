@@ -7,6 +7,7 @@ use engine::{ColumnOptions, Engine, IteratorOptions, Options};
 use kvssd::{DeviceProfile, IteratorHandle, RawFlash};
 use runtime::IoClass;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use workload::{CoreWorkload, Properties};
 
 use super::iter_bounds::Board;
@@ -15,6 +16,7 @@ use super::iter_measured::{
 };
 use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
+use super::settings;
 use super::stand::{Failure, Stand, StandSpec};
 use super::{Plan, Scale};
 
@@ -45,7 +47,7 @@ pub(super) const SWEPT_BYTES: u64 = 16 << 10;
 pub(super) const ITERATORS: usize = 16;
 
 /// How large the experiments are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Size {
     pub records: u64,
     /// Range queries of each run.
@@ -122,7 +124,8 @@ fn job<'a>(
     spec: StandSpec,
     run: impl FnOnce(StandSpec) -> Result<Outcome, Failure> + Send + 'a,
 ) -> Job<'a, Outcome> {
-    kept(plan.keeper, name, format!("{spec:?}; {size:?}"), move || run(spec))
+    let settings = json!({ "loaded": settings::of_stand(&spec), "size": settings::plain(&size) });
+    kept(plan.keeper, name, settings, move || run(spec))
 }
 
 fn stand_job<'a>(

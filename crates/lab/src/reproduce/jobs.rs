@@ -4,6 +4,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use serde_json::Value;
+
 use super::stand::Failure;
 use super::{Plan, Simulation, Watcher};
 
@@ -12,7 +14,7 @@ pub struct Job<'a, T> {
     /// What is simulated.
     pub name: String,
     /// All that its result depends on, in words, if it is kept.
-    pub inputs: Option<String>,
+    pub settings: Option<Value>,
     /// Does it.
     pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,
 }
@@ -23,7 +25,7 @@ impl<'a, T> Job<'a, T> {
         name: impl Into<String>,
         run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
     ) -> Self {
-        Self { name: name.into(), inputs: None, run: Box::new(run) }
+        Self { name: name.into(), settings: None, run: Box::new(run) }
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) fn run_those_asked_for<T: Send>(
         jobs.retain(|job| job.name.contains(part));
     }
     let are_all = jobs.len() == all;
-    let asked = jobs.iter().filter_map(|job| Some((job.name.as_str(), job.inputs.as_deref()?)));
+    let asked = jobs.iter().filter_map(|job| Some((job.name.as_str(), job.settings.as_ref()?)));
     plan.keeper.expect(&asked.collect::<Vec<_>>())?;
     let done = run_all(jobs, plan.threads, plan.watcher)?;
     Ok(are_all.then_some(done))

@@ -4,60 +4,61 @@ use std::io::{Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::jobs::Job;
 use super::stand::Failure;
 
 /// Keeps what simulations gave; from several threads.
 pub trait Keeper: Sync {
-    /// Hears, before any simulation begins, which will be asked for: names and inputs.
+    /// Hears, before any simulation begins, which will be asked for: names and settings.
     ///
     /// # Errors
     /// In words, if they are not to begin: what is kept would be lost.
-    fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String>;
-    /// What `name` gave earlier, if it is there and was made of the same `inputs`.
-    fn load(&self, name: &str, inputs: &str) -> Option<String>;
+    fn expect(&self, asked: &[(&str, &Value)]) -> Result<(), String>;
+    /// What `name` gave earlier, if it is there and was made of the same `settings`.
+    fn load(&self, name: &str, settings: &Value) -> Option<String>;
     /// Keeps what `name` gave, as JSON.
-    fn save(&self, name: &str, inputs: &str, result: &str);
+    fn save(&self, name: &str, settings: &Value, result: &str);
     /// What was loaded of `name` could be read, and is taken.
     fn taken(&self, name: &str);
     /// How many of those that were taken another build of the program made.
     fn taken_of_others(&self) -> usize;
-    /// The loaded drive that was kept of these `inputs` by this build of the program, if there is one.
-    fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>>;
+    /// The loaded drive that was kept of these `settings` by this build of the program, if there is one.
+    fn drive(&self, name: &str, settings: &Value) -> Option<Box<dyn Read>>;
     /// Keeps a loaded drive, which `write` writes: whole, or not at all. Nobody minds if it does not.
     fn keep_drive(
         &self,
         name: &str,
-        inputs: &str,
+        settings: &Value,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
     );
     /// A drive that was kept is of no use, for this reason.
     fn drive_is_useless(&self, name: &str, why: &str);
 }
 
-/// A job whose result is kept: it is run if the keeper does not have what came of the same inputs.
+/// A job whose result is kept: it is run if the keeper does not have what came of the same settings.
 ///
-/// Inputs are all that the result depends on, in words; `Debug` of the specification does.
+/// `settings` are all that the result depends on ([`super::settings`]).
 pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
     keeper: &'a dyn Keeper,
     name: String,
-    inputs: String,
+    settings: Value,
     run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
 ) -> Job<'a, T> {
-    let (title, of) = (name.clone(), inputs.clone());
+    let (title, of) = (name.clone(), settings.clone());
     let job = Job::new(name, move || {
-        let earlier = keeper.load(&title, &inputs);
+        let earlier = keeper.load(&title, &settings);
         if let Some(result) = earlier.and_then(|text| serde_json::from_str(&text).ok()) {
             keeper.taken(&title);
             return Ok(result);
         }
         let result = run()?;
         let text = serde_json::to_string(&result).map_err(|error| error.to_string())?;
-        keeper.save(&title, &inputs, &text);
+        keeper.save(&title, &settings, &text);
         Ok(result)
     });
-    Job { inputs: Some(of), ..job }
+    Job { settings: Some(of), ..job }
 }
 
 #[cfg(test)]
@@ -65,6 +66,8 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
 
     use super::*;
     use crate::report::Report;
@@ -102,15 +105,15 @@ pub(super) mod tests {
     }
 
     impl Keeper for Forgetful {
-        fn expect(&self, _: &[(&str, &str)]) -> Result<(), String> {
+        fn expect(&self, _: &[(&str, &Value)]) -> Result<(), String> {
             Ok(())
         }
 
-        fn load(&self, _: &str, _: &str) -> Option<String> {
+        fn load(&self, _: &str, _: &Value) -> Option<String> {
             None
         }
 
-        fn save(&self, _: &str, _: &str, _: &str) {}
+        fn save(&self, _: &str, _: &Value, _: &str) {}
 
         fn taken(&self, _: &str) {}
 
@@ -118,14 +121,14 @@ pub(super) mod tests {
             0
         }
 
-        fn drive(&self, _: &str, _: &str) -> Option<Box<dyn Read>> {
+        fn drive(&self, _: &str, _: &Value) -> Option<Box<dyn Read>> {
             None
         }
 
         fn keep_drive(
             &self,
             _: &str,
-            _: &str,
+            _: &Value,
             _: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
         ) {
         }
@@ -134,17 +137,20 @@ pub(super) mod tests {
     }
 
     impl Keeper for InMemory {
-        fn expect(&self, asked: &[(&str, &str)]) -> Result<(), String> {
-            assert!(asked.iter().all(|(_, inputs)| !inputs.is_empty()), "each says what it is of");
+        fn expect(&self, asked: &[(&str, &Value)]) -> Result<(), String> {
+            assert!(
+                asked.iter().all(|(_, settings)| !settings.is_null()),
+                "each says what it is of"
+            );
             Ok(())
         }
 
-        fn load(&self, name: &str, inputs: &str) -> Option<String> {
-            self.results.lock().unwrap().get(&(name.to_owned(), inputs.to_owned())).cloned()
+        fn load(&self, name: &str, settings: &Value) -> Option<String> {
+            self.results.lock().unwrap().get(&(name.to_owned(), settings.to_string())).cloned()
         }
 
-        fn save(&self, name: &str, inputs: &str, result: &str) {
-            let key = (name.to_owned(), inputs.to_owned());
+        fn save(&self, name: &str, settings: &Value, result: &str) {
+            let key = (name.to_owned(), settings.to_string());
             self.results.lock().unwrap().insert(key, result.to_owned());
         }
 
@@ -156,21 +162,21 @@ pub(super) mod tests {
             0
         }
 
-        fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
+        fn drive(&self, name: &str, settings: &Value) -> Option<Box<dyn Read>> {
             let drives = self.drives.lock().unwrap();
-            let bytes = drives.get(&(name.to_owned(), inputs.to_owned()))?.clone();
+            let bytes = drives.get(&(name.to_owned(), settings.to_string()))?.clone();
             Some(Box::new(std::io::Cursor::new(bytes)))
         }
 
         fn keep_drive(
             &self,
             name: &str,
-            inputs: &str,
+            settings: &Value,
             write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
         ) {
             let mut bytes = Vec::new();
             write(&mut bytes).unwrap();
-            let key = (name.to_owned(), inputs.to_owned());
+            let key = (name.to_owned(), settings.to_string());
             self.drives.lock().unwrap().insert(key, bytes);
         }
 
@@ -206,10 +212,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_done_of_the_same_inputs_is_not_done_again() {
+    fn what_was_done_of_the_same_settings_is_not_done_again() {
         let keeper = InMemory::default();
-        let run = |inputs: &str, result: u32| {
-            let job = kept(&keeper, "one".into(), inputs.into(), move || Ok(result));
+        let run = |settings: &str, result: u32| {
+            let job = kept(&keeper, "one".into(), json!(settings), move || Ok(result));
             run_all(vec![job], 1, &Notes::default()).expect("it can be run")[0]
         };
         assert_eq!(run("seed 1", 17), 17);
@@ -220,9 +226,9 @@ pub(super) mod tests {
     #[test]
     fn what_cannot_be_read_is_done_again() {
         let keeper = InMemory::default();
-        keeper.save("one", "seed 1", "{\"torn");
-        let job = kept(&keeper, "one".into(), "seed 1".into(), || Ok(5));
+        keeper.save("one", &json!("seed 1"), "{\"torn");
+        let job = kept(&keeper, "one".into(), json!("seed 1"), || Ok(5));
         assert_eq!(run_all(vec![job], 1, &Notes::default()), Ok(vec![5]));
-        assert_eq!(keeper.load("one", "seed 1").as_deref(), Some("5"));
+        assert_eq!(keeper.load("one", &json!("seed 1")).as_deref(), Some("5"));
     }
 }

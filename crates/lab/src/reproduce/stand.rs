@@ -8,9 +8,11 @@ use hdrhistogram::Histogram;
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
 use pages::{EngineStats, IteratorStats};
 use runtime::{IoClass, Nanos, Runtime};
+use serde_json::Value;
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
 
 use super::kept::Keeper;
+use super::settings;
 use crate::target::DriveTarget;
 
 /// What an experiment stands on.
@@ -87,27 +89,27 @@ impl Stand {
         spec: &StandSpec,
         device: &DeviceProfile,
     ) -> Result<Self, Failure> {
-        let inputs = format!("{spec:?}");
-        if let Some(file) = keeper.drive(name, &inputs) {
-            match Self::open(spec, &inputs, device, file) {
+        let settings = settings::of_stand(spec);
+        if let Some(file) = keeper.drive(name, &settings) {
+            match Self::open(spec, &settings, device, file) {
                 Ok(stand) => return Ok(stand),
                 Err(why) => keeper.drive_is_useless(name, &why),
             }
         }
         let (stand, _) = Self::load(spec)?;
         stand.run_dry();
-        keeper.keep_drive(name, &inputs, &mut |file| stand.save(spec, &inputs, file));
+        keeper.keep_drive(name, &settings, &mut |file| stand.save(spec, &settings, file));
         if *device == spec.device {
             return Ok(stand);
         }
-        if let Some(file) = keeper.drive(name, &inputs) {
+        if let Some(file) = keeper.drive(name, &settings) {
             drop(stand);
-            return Self::open(spec, &inputs, device, file);
+            return Self::open(spec, &settings, device, file);
         }
         let mut bytes = Vec::new();
-        stand.save(spec, &inputs, &mut bytes)?;
+        stand.save(spec, &settings, &mut bytes)?;
         drop(stand);
-        Self::open(spec, &inputs, device, &*bytes)
+        Self::open(spec, &settings, device, &*bytes)
     }
 
     /// Waits until nothing is under way: collections of garbage may go on behind what a load waits for.
@@ -121,21 +123,27 @@ impl Stand {
         self.rt.handle().now()
     }
 
-    fn save(&self, spec: &StandSpec, inputs: &str, file: &mut dyn Write) -> Result<(), Failure> {
+    fn save(
+        &self,
+        spec: &StandSpec,
+        settings: &Value,
+        file: &mut dyn Write,
+    ) -> Result<(), Failure> {
         let mut file = BufWriter::new(file);
-        let saved = self.drive.save(&self.rt, &spec.device, inputs, &[], &mut file);
+        let saved = self.drive.save(&self.rt, &spec.device, &settings.to_string(), &[], &mut file);
         saved.map_err(|error| error.to_string())
     }
 
     fn open(
         spec: &StandSpec,
-        inputs: &str,
+        settings: &Value,
         device: &DeviceProfile,
         file: impl Read,
     ) -> Result<Self, Failure> {
         let say = |what: String| spec.say(what);
         let saved = SavedDrive::begin(file).map_err(|error| say(error.to_string()))?;
-        if saved.key() != inputs {
+        let asked = settings.to_string();
+        if saved.key() != asked {
             return Err(say("the saved drive was loaded with other settings".to_owned()));
         }
         let (rt, drive) =

@@ -12,6 +12,7 @@ use engine::Filters;
 use super::Plan;
 use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
+use super::settings;
 use super::stand::Failure;
 use crate::device::Before;
 use run::{Delayed, Pace, Run};
@@ -93,8 +94,7 @@ fn two(cells: Vec<Cell>) -> [Cell; 2] {
 /// A job that is run, unless what came of it is kept.
 fn job<'a>(plan: &Plan<'a>, size: &Size, name: String, run: Run) -> Result<Job<'a, Cell>, Failure> {
     let spec = run.spec(size, plan.seed)?;
-    let inputs = format!("{spec:?}");
-    Ok(kept(plan.keeper, name.clone(), inputs, move || run::cell(name, &spec)))
+    Ok(kept(plan.keeper, name.clone(), settings::of_bench(&spec), move || run::cell(name, &spec)))
 }
 
 /// Six workloads under all configurations, and range queries.

@@ -4,9 +4,10 @@
 //! range.
 
 use runtime::{Rng, mix64};
+use serde::Serialize;
 
 /// How hot ranges of keys are, and the keys within them (Cao et al., FAST 2020, section 7.2).
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct KeyRanges {
     /// `keyrange_num`: how many ranges there are, each of as many keys.
     pub count: u64,
@@ -17,7 +18,7 @@ pub struct KeyRanges {
 }
 
 /// `a e^(b x) + c e^(d x)`: the share of the `x`-th hottest range, from 1, relative to the others. Below 0 it is none.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct TwoTermExponential {
     /// The first term at 0.
     pub a: f64,
@@ -30,7 +31,7 @@ pub struct TwoTermExponential {
 }
 
 /// `a x^b`: the part of a range's operations that goes to its `x` hottest keys, both above 0.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PowerLaw {
     /// The part of the hottest key.
     pub a: f64,

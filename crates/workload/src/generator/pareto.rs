@@ -1,9 +1,10 @@
 //! The generalized Pareto distribution, by which `db_bench`'s mixgraph draws lengths.
 
 use runtime::Rng;
+use serde::Serialize;
 
 /// A generalized Pareto distribution from 0 on.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Pareto {
     /// Shape, above 0: how heavy the tail is. From 1 on there is no mean.
     pub k: f64,

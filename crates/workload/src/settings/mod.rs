@@ -19,6 +19,8 @@ mod reader;
 pub use error::SettingsError;
 pub use known::property_names;
 
+use serde::Serialize;
+
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::generator::is_ycsbs;
 use crate::value::KEY_LIMIT;
@@ -30,16 +32,20 @@ use reader::Reader;
 
 /// A workload, ready to run. Change it through the properties it is made from, so that changes are
 /// checked as well.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CoreWorkload {
     /// `recordcount`: records in the store when the load is done. Inserts of a run come after them.
+    #[serde(rename = "recordcount")]
     pub record_count: u64,
     /// `operationcount`: operations of a run.
+    #[serde(rename = "operationcount")]
     pub operation_count: u64,
     /// `insertstart`: the number of the first record to load.
+    #[serde(rename = "insertstart")]
     pub insert_start: u64,
     /// `insertcount`: records to load.
+    #[serde(rename = "insertcount")]
     pub insert_count: u64,
     /// Shares of the operations.
     pub mix: Mix,
@@ -47,6 +53,7 @@ pub struct CoreWorkload {
     /// binding for `RocksDB` does.
     pub update_reads: bool,
     /// `requestdistribution`.
+    #[serde(rename = "requestdistribution")]
     pub request_distribution: RequestDistribution,
     /// How keys look.
     pub keys: KeyFormat,
@@ -56,16 +63,20 @@ pub struct CoreWorkload {
     pub scans: Scans,
     /// `threadcount`, if set: how many operations YCSB has outstanding. For whoever starts the
     /// clients ([`crate::ClientOptions`]).
+    #[serde(rename = "threadcount")]
     pub thread_count: Option<u64>,
     /// `target`, if set and not 0: operations per second that YCSB aims at. For whoever starts the
     /// clients.
+    #[serde(rename = "target")]
     pub target_rate: Option<f64>,
     /// What was not understood and has no effect, for the user to see.
+    #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
 /// Which of the records an operation goes to.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RequestDistribution {
     /// Each alike.
     Uniform,
@@ -105,7 +116,7 @@ pub enum RequestDistribution {
 }
 
 /// How scans go. A scan makes an iterator, seeks the key drawn, reads on, and destroys the iterator.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Scans {
     /// How many records they read.
     pub lengths: ScanLengths,
@@ -117,7 +128,8 @@ pub struct Scans {
 }
 
 /// What ends a scan, unless the end of the store comes first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ScanEnd {
     /// Its length: so many records are asked for, as in YCSB.
     Length,
@@ -127,7 +139,7 @@ pub enum ScanEnd {
 }
 
 /// How many records a scan reads.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ScanLengths {
     /// `minscanlength`, in records. One more than `seeknexts` if that is set.
     pub min: u64,
@@ -139,7 +151,8 @@ pub struct ScanLengths {
 }
 
 /// How lengths spread between their bounds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LengthDistribution {
     /// Each alike.
     Uniform,

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use kvssd::DeviceProfile;
+use serde_json::json;
 use workload::CoreWorkload;
 
 use super::system::{Cell, Change, System, cell, loaded_name, sized, stand_spec, ycsb};
@@ -13,6 +14,7 @@ use super::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
 use crate::reproduce::Plan;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
+use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand, StandSpec};
 
 /// What the firmware's times are multiplied by: nothing that is published pins them down.
@@ -63,9 +65,11 @@ struct Turns(Arc<Mutex<()>>);
 /// A system with one cell.
 fn job<'a>(plan: &Plan<'a>, turns: &Turns, title: String, opened: Opened<'_>) -> Job<'a, System> {
     let Opened { name, design, spec, device, workload, run, rate } = opened;
-    let inputs = format!("{spec:?}; {device:?}; {run:?}; {rate:?}");
+    let settings = json!({
+        "loaded": settings::of_stand(&spec), "device": settings::of_file(&device), "workload": settings::plain(&run), "rate": rate,
+    });
     let (keeper, name, turns) = (plan.keeper, name.to_owned(), turns.clone());
-    kept(keeper, title, inputs, move || {
+    kept(keeper, title, settings, move || {
         let turn = turns.0.lock().expect("a simulation that panics ends the program");
         let mut stand = Stand::loaded(keeper, &loaded_name(&name), &spec, &device)?;
         drop(turn);

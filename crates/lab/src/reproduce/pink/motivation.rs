@@ -12,6 +12,7 @@ use std::rc::Rc;
 use design::Design;
 use host::{HostProfile, Storage};
 use kvssd::DeviceProfile;
+use serde_json::json;
 use ssd::SsdProfile;
 use workload::{ClientOptions, OpKind, RunReport, Stop};
 
@@ -25,6 +26,7 @@ use crate::reproduce::benched::{Nobody, divided};
 use crate::reproduce::distribution::Distribution;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
+use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand};
 
 /// Reads of random keys, as `KVBench` has them.
@@ -79,8 +81,8 @@ fn on_kv_drive<'a>(
     let run = |workload| sized(workload, size, size.operations, 1024);
     let runs = [(READS_OF_KEYS, run(READS_OF_KEYS)?), ("c", run("c")?)];
     let (design, name) = (design.to_owned(), name.to_owned());
-    let inputs = format!("{spec:?}; {runs:?}");
-    Ok(kept(plan.keeper, format!("{name}, half full: reads of keys, C"), inputs, move || {
+    let settings = json!({ "loaded": settings::of_stand(&spec), "runs": settings::of_runs(&runs) });
+    Ok(kept(plan.keeper, format!("{name}, half full: reads of keys, C"), settings, move || {
         let (mut stand, load) = Stand::load(&spec)?;
         let load = Some(cell("load", &load, &spec));
         let mut cells = Vec::new();
@@ -147,7 +149,7 @@ fn on_host<'a>(
         sample_every: None,
     };
     let title = format!("RocksDB on a block drive: Load, {workload}");
-    Ok(kept(plan.keeper, title, format!("{spec:?}"), move || {
+    Ok(kept(plan.keeper, title, settings::of_bench(&spec), move || {
         let nobody: Rc<RefCell<dyn Observer>> = Rc::new(RefCell::new(Nobody));
         let outcome = bench::run(&spec, &nobody, &Stop::default());
         let outcome = outcome.map_err(|error| error.to_string())?;
@@ -185,7 +187,11 @@ fn on_block_drive<'a>(plan: &Plan<'a>, size: &Size, drive: SsdProfile) -> Job<'a
     let mut job = jobs_on_drives::Job::new("random reads", vec![reads]);
     job.precondition = Before::Sequential;
     let spec = DeviceSpec { profile: drive, job, seed: plan.seed };
-    kept(plan.keeper, "block drive: random reads".to_owned(), format!("{spec:?}"), move || {
+    let settings = json!({
+        "device": settings::of_file(&spec.profile), "precondition": spec.job.precondition.name(), "seed": spec.seed,
+        "stream": { "rw": "randread", "depth": DEPTH, "operations": size.operations, "norandommap": true },
+    });
+    kept(plan.keeper, "block drive: random reads".to_owned(), settings, move || {
         let report = jobs_on_drives::run(&spec, |_| ()).map_err(|error| error.to_string())?;
         let stream = &report.streams[0];
         let reads = stream.direction(Direction::Read).ok_or("it read nothing")?;

@@ -5,6 +5,7 @@ use engine::{Granularity, Options};
 use kvssd::DeviceProfile;
 use runtime::IoClass;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use workload::{CoreWorkload, LatencySummary};
 
 use super::{DEVICE, Size};
@@ -12,6 +13,7 @@ use crate::reproduce::Plan;
 use crate::reproduce::distribution::Distribution;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
+use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Phase, Stand, StandSpec};
 
 /// One workload on one system: plain numbers.
@@ -203,8 +205,10 @@ pub(super) fn job<'a>(
     let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
     let title = format!("{name}: Load, {}", workloads.join(", ").to_uppercase());
     let (keeper, is_fresh) = (plan.keeper, plan.fresh_loads);
-    let inputs = format!("{spec:?}; {runs:?}; fresh loads: {is_fresh}");
-    Ok(kept(keeper, title, inputs, move || {
+    let settings = json!({
+        "loaded": settings::of_stand(&spec), "runs": settings::of_runs(&runs), "fresh_loads": is_fresh,
+    });
+    Ok(kept(keeper, title, settings, move || {
         let (mut stand, load) = Stand::load(&spec)?;
         let load = cell("load", &load, &spec);
         let mut cells = Vec::with_capacity(runs.len());
