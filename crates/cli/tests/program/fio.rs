@@ -57,6 +57,19 @@ fn flags_have_the_names_that_they_have_with_fio() {
     let stream = &result["streams"][0];
     assert_eq!((operations(stream, "read"), operations(stream, "write")), (500, 500));
     assert_eq!(stream["rate"], 1_000.0);
+    assert_eq!(result["inputs"]["job"]["stream"][0].get("arrivals"), None);
+    let (result, _) = device(&[
+        "--rw",
+        "randread",
+        "--rate_iops",
+        "500",
+        "--rate_process",
+        "poisson",
+        "--runtime",
+        "1s",
+    ]);
+    let reads = operations(&result["streams"][0], "read");
+    assert!(reads != 500 && reads.abs_diff(500) < 100, "arrivals at random: {reads}");
     let (result, said) = device(&["--rw", "randread", "--bs", "8k,4k", "--operations", "10"]);
     assert_eq!(result["runs"].as_array().map(Vec::len), Some(2));
     assert!(said.contains("--bs 8k,4k makes a run for each"), "{said}");

@@ -119,6 +119,30 @@ fn what_does_not_fit_the_drive_is_fitted_and_said() {
 }
 
 #[test]
+fn an_action_of_blktrace_may_be_chosen() {
+    let path = file("dispatched.blkparse", BLKPARSE);
+    let replay = "device --replay TRACE --precondition empty";
+    let (json, _) = run(&format!("{replay} --replay-action D"), &path);
+    let operations = &json["streams"][0]["directions"]["write"]["operations"];
+    assert_eq!(operations, 1, "one was dispatched, and three queued: {json}");
+}
+
+#[test]
+fn replays_that_fall_behind_their_times_say_by_how_much() {
+    let path = file("hurried.csv", MSR);
+    let (json, said) = run(
+        "device --replay TRACE --precondition empty --replay_time_scale 1000000 --iodepth 1",
+        &path,
+    );
+    assert!(json["streams"][0]["late_s"].as_f64() > Some(0.0), "{json} {said}");
+    let text: String =
+        (1..400).map(|at| format!("0x00000000000000016B65795F 1 0 100 {}\n", 10 * at)).collect();
+    let path = file("hurried.txt", &text);
+    let (json, _) = run("bench --trace TRACE --queue-depth 1 --replay-time-scale 100000", &path);
+    assert!(json["late_s"].as_f64() > Some(0.0), "{json}");
+}
+
+#[test]
 fn traces_of_stores_are_found_out_and_replayed_with_the_same_bytes_every_time() {
     for (name, text, gets, keys, not_found, seconds) in
         [("cluster.csv", TWITTER, 4, 3, 3, 2.0..2.1), ("trace.txt", ROCKSDB, 2, 2, 1, 0.3..0.31)]

@@ -47,6 +47,13 @@ fn file<'a>(files: &'a [(String, String)], name: &str) -> &'a str {
     &found.unwrap_or_else(|| panic!("no {name} among {names:?}")).1
 }
 
+#[test]
+fn the_page_says_how_a_run_is_had_again() {
+    let files = page(vec![job("a", "randread", 1), job("b", "randwrite", 1)]);
+    let page = file(&files, "index.html");
+    assert!(page.contains("is enough for `levelhead rerun`"), "{page}");
+}
+
 fn json_of(files: &[(String, String)], name: &str) -> Value {
     serde_json::from_str(file(files, name)).expect("it is JSON")
 }

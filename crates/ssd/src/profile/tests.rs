@@ -90,6 +90,8 @@ fn collection_keeps_no_more_free_than_a_full_drive_has_to_spare() {
         ("vigil-15gb", "stop_free_percent", "90.0", true),
         // Where there are no windows this changes nothing.
         ("baseline-15gb", "stop_free_percent", "20.0", false),
+        // There collection begins and ends at the lower one.
+        ("baseline-15gb", "start_free_percent", "20.0", true),
     ] {
         let words = with(name, key, percent);
         assert_eq!(words.contains("of a set free, and a full drive has"), is_refused, "{words}");

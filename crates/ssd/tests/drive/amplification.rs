@@ -140,21 +140,25 @@ fn write_amplification_is_that_of_the_formula_from_the_first_write_on() {
     }
 }
 
-/// Blocks of a full drive are written at random, so many a second, while others are read: slots
-/// programmed for each write.
-fn beside_reads(profile: &SsdProfile, writes: f64, reads: f64, total: u64) -> f64 {
+/// Writes `total` random blocks of a full drive, `writes` a second, beside `reads` a second. Returns
+/// the slots programmed for each write, and the latency that one read in a hundred exceeds.
+fn beside_reads(profile: &SsdProfile, writes: f64, reads: f64, total: u64) -> (f64, Nanos) {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
     let (handle, blocks) = (rt.handle(), profile.blocks_per_set());
     let at = |nth: u64, rate: f64| Nanos::from_micros_f64(nth as f64 * 1e6 / rate);
     let reader = ssd.clone();
     let (clock, mut rng) = (handle.clone(), handle.rng("reads"));
+    let latencies = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&latencies);
     handle.spawn("reads", async move {
         for nth in (1_u64..).take_while(|_| reads > 0.0) {
             clock.sleep_until(at(nth, reads)).await;
             let (ssd, first) = (reader.clone(), rng.below(blocks));
+            let (begun, now, seen) = (clock.now(), clock.clone(), Rc::clone(&seen));
             clock.spawn("read", async move {
                 ssd.client_read(set(1), first, 1).await.expect("it can be read");
+                seen.borrow_mut().push(now.now() - begun);
             });
         }
     });
@@ -168,7 +172,10 @@ fn beside_reads(profile: &SsdProfile, writes: f64, reads: f64, total: u64) -> f6
         }
     });
     let stats = ssd.report(set(1)).expect("it exists").firmware;
-    (stats.slots_flushed + stats.slots_moved) as f64 / stats.slots_flushed as f64
+    let slots = (stats.slots_flushed + stats.slots_moved) as f64 / stats.slots_flushed as f64;
+    let mut latencies = latencies.take();
+    latencies.sort_unstable();
+    (slots, latencies.get(latencies.len() * 99 / 100).copied().unwrap_or(Nanos::ZERO))
 }
 
 /// `baseline-15gb` with as many superblocks, each an eighth as large.
@@ -187,7 +194,7 @@ fn eighth() -> SsdProfile {
 fn reads_do_not_change_write_amplification() {
     let profile = eighth();
     let [alone, beside] =
-        [0.0, 70_000.0].map(|reads| beside_reads(&profile, 30_000.0, reads, 120_000));
+        [0.0, 70_000.0].map(|reads| beside_reads(&profile, 30_000.0, reads, 120_000).0);
     let expected = expected(&profile);
     println!("{alone:.3} slots alone, {beside:.3} beside reads, {expected:.3} by the formula");
     assert!((beside / alone - 1.0).abs() < 0.02, "{beside} against {alone}");
@@ -195,6 +202,19 @@ fn reads_do_not_change_write_amplification() {
     for measured in [alone, beside] {
         assert!((measured / expected - 1.0).abs() < 0.05, "{measured} against {expected}");
     }
+}
+
+/// A drive begins in its steady state: a short job shows the write amplification and the reads of a long one.
+#[test]
+fn a_job_of_seconds_shows_what_one_of_minutes_shows() {
+    let profile = eighth();
+    let run = |seconds: u64| beside_reads(&profile, 200.0, 1_800.0, 200 * seconds);
+    let [short, long] = [run(2), run(60)];
+    println!("2 s: {short:?}; 60 s: {long:?}");
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.05;
+    assert!(near(short.0, long.0), "slots for each write: {short:?} against {long:?}");
+    let [p99_short, p99_long] = [short.1, long.1].map(Nanos::as_secs_f64);
+    assert!(near(p99_short, p99_long), "p99 of reads: {short:?} against {long:?}");
 }
 
 /// Many clients overwrite a full drive at random, as fast as they can, `times` over: slots programmed for each
