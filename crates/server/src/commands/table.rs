@@ -1,11 +1,11 @@
-//! All commands there are.
+//! The table of all commands.
 
 use super::{
     Call, Outcome, connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets,
     strings, transactions,
 };
 
-/// What a command is about.
+/// The group of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
     String,
@@ -20,7 +20,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// As COMMAND DOCS has it.
+    /// Returns the name for COMMAND DOCS.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -36,26 +36,26 @@ impl Group {
     }
 }
 
-/// Where the keys are among the arguments of a command.
+/// The positions of keys among the arguments of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum At {
     Nowhere,
     /// The first argument.
     First,
-    /// The second one.
+    /// The second argument.
     Second,
-    /// The first two.
+    /// The first two arguments.
     Two,
     /// All arguments.
     All,
-    /// Every second one.
+    /// Every other argument, from the first on.
     Pairs,
 }
 
 /// A command.
 pub(crate) struct Spec {
     pub name: &'static str,
-    /// How many arguments it takes, its name included; as many or more, if negative.
+    /// Number of arguments, including the name; a minimum if negative.
     pub arity: i32,
     pub group: Group,
     pub is_write: bool,
@@ -70,17 +70,18 @@ impl Spec {
         if self.arity < 0 { arguments >= arity } else { arguments == arity }
     }
 
-    /// Whether one may say it before one has said who one is.
+    /// Whether the command is allowed before authentication.
     pub(crate) fn is_for_strangers(&self) -> bool {
         matches!(self.name, "AUTH" | "HELLO" | "QUIT" | "RESET")
     }
 
-    /// Whether it may wait for the store, or for others who do.
+    /// Whether the command may block in the store or on a lock.
     pub(crate) fn needs_store(&self) -> bool {
         self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
     }
 
-    /// Whether it works on what is in a database. EXEC only by the commands that it carries out.
+    /// Whether the command works on the keys of a database. EXEC does so only through its queued
+    /// commands.
     pub(crate) fn works_on_keys(&self) -> bool {
         match self.name {
             "EXEC" => false,
@@ -89,7 +90,8 @@ impl Spec {
         }
     }
 
-    /// The first key's place, the last one's (from the end, if negative), and from each to the next.
+    /// Returns the positions of the first and the last key (negative: from the end), and the step
+    /// between keys.
     pub(crate) fn key_places(&self) -> (i64, i64, i64) {
         match self.keys {
             At::Nowhere => (0, 0, 0),
@@ -101,7 +103,7 @@ impl Spec {
         }
     }
 
-    /// The keys among these arguments.
+    /// Returns the keys among the arguments.
     pub(crate) fn keys<'a>(&self, arguments: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
         let (before, most, step) = match self.keys {
             At::Nowhere => (1, 0, 1),
@@ -115,7 +117,7 @@ impl Spec {
     }
 }
 
-/// The command of this name, in whatever case.
+/// Returns the command of this name; case-insensitive.
 pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     let mut upper = [0; 24];
     let upper = upper.get_mut(..name.len())?;
@@ -127,7 +129,7 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
 
 macro_rules! commands {
     ($($name:literal $arity:literal $group:ident $access:ident $keys:ident $run:expr, $summary:literal;)*) => {
-        /// In the order of their names.
+        /// Sorted by name.
         pub(crate) static COMMANDS: &[Spec] = &[$(Spec {
             name: $name,
             arity: $arity,
