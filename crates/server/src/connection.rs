@@ -43,7 +43,8 @@ const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
 /// Bytes per read of the socket.
 const READ: usize = 16 << 10;
 /// Capacity in bytes above which an empty input buffer is freed. Also the most that an
-/// unauthenticated client may send ahead of reading its replies.
+/// unauthenticated client may send ahead of reading its replies, and the memory above which a
+/// command waits for a reservation of its own.
 const KEPT: usize = 64 << 10;
 /// How long a dismissed client has to read the error that explains why.
 const LINGER: Duration = Duration::from_mins(1);

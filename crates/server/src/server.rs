@@ -148,8 +148,8 @@ impl Listening {
     /// Serves a store.
     ///
     /// # Errors
-    /// Returns [`ServeError`] if the store has pairs that no server wrote, or if a thread cannot be
-    /// started.
+    /// Returns [`ServeError`] if the store has pairs that no server wrote or is of another version,
+    /// or if a thread cannot be started.
     pub fn serve(self, store: Store, clock: Clock) -> Result<Server, ServeError> {
         let Self { runtime, doors, addresses, cluster, options } = self;
         let (database, count) = Database::open(store.clone(), clock, options.durability)?;
@@ -186,7 +186,7 @@ impl Server {
     ///
     /// # Errors
     /// Returns [`ServeError`] if an address cannot be bound or is unsafe, if the store has pairs
-    /// that no server wrote, or if a certificate is invalid.
+    /// that no server wrote or is of another version, or if a certificate is invalid.
     pub fn start(store: Store, options: Options, clock: Clock) -> Result<Self, ServeError> {
         Listening::open(options)?.serve(store, clock)
     }

@@ -133,7 +133,8 @@ impl Work {
         self.sent += bytes;
     }
 
-    /// Frees the empty buffers. Returns whether no input and no reply is left.
+    /// Frees the empty buffers, but keeps a small input buffer. Returns whether no input and no
+    /// reply is left.
     pub(super) fn give_back(&mut self) -> bool {
         if self.unsent().is_empty() {
             (self.outgoing, self.sent) = (Vec::new(), 0);

@@ -32,7 +32,7 @@ pub(crate) struct AddOptions {
 pub(crate) struct Added {
     pub new: usize,
     pub changed: usize,
-    /// The new score of the last pair's member; `None` if it was not written.
+    /// The score of the last pair's member afterwards; `None` if the options excluded the pair.
     pub score: Option<f64>,
 }
 
@@ -214,7 +214,7 @@ impl Access<'_> {
     }
 }
 
-/// Returns the new score of a member, or `None` if it is not to be written.
+/// Returns the new score of a member, or `None` if the options exclude the change.
 fn new_score(before: Option<f64>, score: f64, options: AddOptions) -> Result<Option<f64>, Fault> {
     let Some(before) = before else {
         return Ok((!options.only_present).then_some(score));
