@@ -94,7 +94,8 @@ impl Access<'_> {
 
     /// Like [`keys`](Self::keys), without values.
     pub(crate) fn names(&self, bounds: Bounds<'_>) -> Result<Names<'_>, Fault> {
-        // Read before the snapshot, which then has all later notes that are not swept.
+        // Read before the snapshot: a later position could be after notes that the snapshot still
+        // has.
         let first_note = match &self.overlay {
             None => self.database.expiring.first(),
             // The sweeper does not know the pending notes of a transaction.
