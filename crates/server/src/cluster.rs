@@ -34,7 +34,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Parses a slot map: one line per server (or a part between semicolons) with its address and
     /// slot ranges, as in `127.0.0.1:7001 0-5460,16000`. `own` is the address of this server.
-    /// Returns an error if a slot has no owner or two owners.
+    /// Returns an error if the map is malformed or lacks `own`, or if a slot has no owner or two.
     pub(crate) fn parse(text: &str, own: &str) -> Result<Self, String> {
         let lines = text.split(['\n', ';']).map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -109,8 +109,8 @@ impl Client {
         self.receive().expect("the server is there")
     }
 
-    /// Like [`ask`](Self::ask), with the reply as text: `OK`, `(nil)`, numbers, plain strings, `[a
-    /// b]`, `{a:b}`.
+    /// Like [`ask`](Self::ask), with the reply as text: `OK`, `(nil)`, numbers, plain strings,
+    /// `[a b]`, `{a:b}`.
     pub(crate) fn say(&mut self, line: &str) -> String {
         shown(&self.ask(line))
     }

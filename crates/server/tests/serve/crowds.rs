@@ -148,8 +148,8 @@ fn some_hundred_idle_and_a_hundred_hostile() {
     crowd("crowd", 400);
 }
 
-/// Needs 20,000 open files: `cargo test -p server -- --ignored ten_thousand`, after `ulimit -n
-/// 30000`.
+/// Needs 20,000 open files: `cargo test -p server -- --ignored ten_thousand`, after
+/// `ulimit -n 30000`.
 #[test]
 #[ignore = "needs 20,000 open files; .ci/clients runs it with a limit that allows that"]
 fn ten_thousand_idle_and_a_hundred_hostile() {
