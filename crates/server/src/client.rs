@@ -1,4 +1,4 @@
-//! Connections, as the whole server knows them.
+//! Connections, as the whole server sees them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,16 +10,16 @@ use std::task::Poll;
 
 use tokio::sync::Notify;
 
-/// What is known of a connection.
+/// A connection.
 pub(crate) struct Client {
     pub id: u64,
     address: String,
     name: Mutex<Names>,
     begun_ms: u64,
     last_ms: AtomicU64,
-    /// Bytes that its buffers hold.
+    /// Bytes held by its buffers.
     bytes: AtomicUsize,
-    /// Asks it to end.
+    /// Asks the connection to end.
     pub end: Notify,
 }
 
@@ -61,7 +61,7 @@ impl Client {
         self.address.clone()
     }
 
-    /// As CLIENT LIST has it.
+    /// Returns the connection's line of CLIENT LIST.
     pub(crate) fn line(&self, now: u64) -> String {
         let names = self.names();
         let age = |since: u64| now.saturating_sub(since) / 1_000;
@@ -79,24 +79,24 @@ impl Client {
     }
 }
 
-/// All connections.
+/// All connections, and the memory of their buffers.
 pub(crate) struct Clients {
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
     last: AtomicU64,
     bytes: AtomicUsize,
     most_bytes: usize,
-    /// Wakes those who wait for room.
+    /// Wakes the connections that wait for memory.
     freed: Notify,
     waiting: AtomicUsize,
 }
 
-/// What becomes of a wish for memory.
+/// The answer to a request for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Grant {
     Given,
-    /// Somebody who holds more was asked to end.
+    /// A connection that holds more was asked to end; try again later.
     Later,
-    /// Nobody holds more than who asks.
+    /// No other connection holds more than the requested amount.
     Never,
 }
 
@@ -116,7 +116,7 @@ impl Clients {
         self.all.lock().expect("nothing panics with it locked")
     }
 
-    /// One more, unless there are `most` already.
+    /// Adds a connection, or returns `None` if there are `most` already.
     pub(crate) fn join(&self, address: String, now: u64, most: usize) -> Option<Arc<Client>> {
         let mut all = self.all();
         if all.len() >= most {
@@ -145,25 +145,26 @@ impl Clients {
         self.all().len()
     }
 
-    /// Connections since the server began.
+    /// Returns the number of connections accepted since the server began.
     pub(crate) fn joined(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Bytes in the buffers of all.
+    /// Returns the bytes in the buffers of all connections.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A connection's buffers hold so many bytes now. If all together hold too many, the one that holds the most is asked to end.
+    /// Records that a connection's buffers hold `bytes`. If all connections together exceed the
+    /// limit, asks the one that holds the most to end.
     ///
-    /// For little: whoever is about to take much asks for [room](Self::room) first.
+    /// For small amounts: before taking much memory, reserve it with [`room`](Self::room).
     pub(crate) fn holds(&self, client: &Client, bytes: usize) {
         let before = client.bytes.swap(bytes, Ordering::SeqCst);
         if before == bytes {
             return;
         }
-        // What wraps here comes back with the other half.
+        // A decrease wraps around here, and wraps back in the wrapping addition below.
         let change = bytes.wrapping_sub(before);
         let all = self.bytes.fetch_add(change, Ordering::SeqCst).wrapping_add(change);
         if bytes < before {
@@ -175,7 +176,7 @@ impl Clients {
         }
     }
 
-    /// Whether there is room for so much now.
+    /// Whether `bytes` more are within the limit now.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.bytes().saturating_add(bytes) <= self.most_bytes
     }
@@ -190,8 +191,10 @@ impl Clients {
         self.all().values().max_by_key(|client| client.bytes.load(Ordering::SeqCst)).cloned()
     }
 
-    /// Sets aside what a connection is going to hold, all together, before it takes the memory; waits until those have gone who hold more.
-    /// False if it is to end: it was asked to, or nobody holds more. What it may take `besides` is not held against it.
+    /// Reserves `bytes`, the total that a connection is going to hold, before it allocates the
+    /// memory. Waits until connections that hold more have ended. Returns false if this connection
+    /// has to end instead: it was asked to, or no other connection holds more than `bytes`.
+    /// `besides` is reserved too, but is not counted in that comparison.
     pub(crate) async fn room(&self, client: &Client, bytes: usize, besides: usize) -> bool {
         if self.try_room(client, bytes, besides) == Grant::Given {
             return true;
@@ -205,7 +208,7 @@ impl Clients {
     async fn wait_for_room(&self, client: &Client, bytes: usize, besides: usize) -> bool {
         let mut asked_to_end = pin!(client.end.notified());
         loop {
-            // It hears of what is freed from here on.
+            // Registered before the check below, so that no release of memory is missed.
             let mut freed = pin!(self.freed.notified());
             match self.try_room(client, bytes, besides) {
                 Grant::Given => return true,
@@ -222,29 +225,34 @@ impl Clients {
         }
     }
 
-    /// Room for the reply to a usual batch of commands, which is made before it is known how long it is.
+    /// Returns the bytes to reserve for the replies to a usual batch of commands, whose lengths are
+    /// not known before.
     pub(crate) fn allowance(&self, bytes: usize) -> usize {
         bytes.min(self.most_bytes / 64)
     }
 
-    /// Sets that much aside for a reply that grows, if there is room now; nobody has to go for it. A quarter is left for what others send meanwhile.
+    /// Raises the reservation of a connection to `bytes` for a growing reply if there is room now.
+    /// Never ends another connection, and leaves a quarter of the memory for the input of other
+    /// connections.
     pub(crate) fn take_for_reply(&self, client: &Client, bytes: usize) -> bool {
         self.take_up_to(client, bytes, self.most_bytes - self.most_bytes / 4)
     }
 
-    /// Sets that much aside if there is room now; nobody has to go for it.
+    /// Raises the reservation of a connection to `bytes` if there is room now. Never ends another
+    /// connection.
     pub(crate) fn take(&self, client: &Client, bytes: usize) -> bool {
         self.take_up_to(client, bytes, self.most_bytes)
     }
 
-    /// Sets that much aside if all hold no more than `most` then.
+    /// Raises the reservation of a connection to `bytes` if all reservations then stay within
+    /// `most`.
     fn take_up_to(&self, client: &Client, bytes: usize, most: usize) -> bool {
         let before = client.bytes.load(Ordering::SeqCst);
         let more = bytes.saturating_sub(before);
         let fits = |all: usize| all.checked_add(more).filter(|all| *all <= most);
         let is_taken = self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok();
         if is_taken {
-            // Nobody else changes what this one holds.
+            // Only this connection's own task changes its reservation.
             client.bytes.store(before + more, Ordering::SeqCst);
         }
         is_taken
@@ -265,7 +273,7 @@ impl Clients {
         }
     }
 
-    /// Lines of those that are wanted, by their numbers.
+    /// Returns the CLIENT LIST lines of the connections whose ids `is_wanted` accepts.
     pub(crate) fn lines(&self, now: u64, is_wanted: impl Fn(u64) -> bool) -> String {
         let mut lines = String::new();
         for client in self.all().values().filter(|client| is_wanted(client.id)) {
@@ -274,7 +282,7 @@ impl Clients {
         lines
     }
 
-    /// Asks one to end; whether there is such a one.
+    /// Asks a connection to end. Returns whether it exists.
     pub(crate) fn kill(&self, id: u64) -> bool {
         let client = self.all().get(&id).cloned();
         client.inspect(|client| client.end.notify_one()).is_some()
@@ -321,10 +329,10 @@ mod tests {
         clients.leave(&large);
         assert_eq!(now(&mut waits, &mut context), Poll::Ready(true));
         assert_eq!(clients.bytes(), 400);
-        // What is no need is taken only where there is room, and nobody goes for it.
+        // `take` succeeds only if there is room, and ends no connection.
         assert!(!clients.take(&small, 1_001) && clients.bytes() == 400);
         assert!(clients.take(&small, 1_000) && clients.bytes() == 1_000);
-        // Who would hold the most itself gets none.
+        // A connection that would itself hold the most gets no memory.
         assert_eq!(clients.try_room(&small, 1_001, 0), Grant::Never);
     }
 }

@@ -1,4 +1,4 @@
-//! Where time comes in: the date, by which keys expire, and a watch for how long things take.
+//! The only source of time: the date, by which keys expire, and a stopwatch for durations.
 
 #![expect(
     clippy::disallowed_methods,
@@ -9,40 +9,40 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says the date, in milliseconds since 1970. It may jump: keys expire by what it says.
+/// Returns the date in milliseconds since 1970, by which keys expire. The date may jump.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
-    /// The system's.
+    /// Returns the system's clock.
     pub fn system() -> Self {
         Self(Arc::new(system_ms))
     }
 
-    /// One that shows what a test sets.
+    /// Returns a clock for tests, and the [`Hand`] that sets it.
     pub fn by_hand(start_ms: u64) -> (Self, Hand) {
         let hand = Hand(Arc::new(AtomicU64::new(start_ms)));
         let shown = hand.clone();
         (Self(Arc::new(move || shown.0.load(Ordering::SeqCst))), hand)
     }
 
-    /// The date, in milliseconds since 1970.
+    /// Returns the date in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         (self.0)()
     }
 }
 
-/// Sets a [`Clock`].
+/// Sets a [`Clock`] in tests.
 #[derive(Clone)]
 pub struct Hand(Arc<AtomicU64>);
 
 impl Hand {
-    /// It is later by so many milliseconds.
+    /// Advances the clock by `by` milliseconds.
     pub fn advance_ms(&self, by: u64) {
         self.0.fetch_add(by, Ordering::SeqCst);
     }
 
-    /// It is this late.
+    /// Sets the clock to `now`, in milliseconds since 1970.
     pub fn set_ms(&self, now: u64) {
         self.0.store(now, Ordering::SeqCst);
     }
@@ -53,7 +53,7 @@ fn system_ms() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// How long something takes, by a clock that does not jump.
+/// Measures a duration with a monotonic clock.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(std::time::Instant);
 

@@ -1,38 +1,40 @@
-//! One of several servers, each of which has some of the slots that keys hash to.
+//! One of several servers. Each server owns some of the hash slots.
 //!
-//! The map is given and does not change: nothing is agreed on, nothing moves, nobody takes over. Clients that know clusters ask for
-//! it and go where a key is; whoever goes elsewhere is told.
+//! The slot map is configured and never changes: there is no consensus, no resharding and no
+//! failover. Cluster-aware clients read the map and connect to the server that owns a key; a client
+//! that asks another server gets a MOVED error.
 
 use std::fmt::Write;
 
 use crate::fault::Fault;
 
-/// Slots of a cluster.
+/// Number of slots of a cluster.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// A server, and the slots it has.
+/// A server and the slots it owns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     pub id: String,
     pub host: String,
     pub port: u16,
-    /// First and last of each range.
+    /// First and last slot of each range.
     pub ranges: Vec<(u16, u16)>,
 }
 
-/// See the module's documentation.
+/// The slot map, and this server's place in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cluster {
     pub nodes: Vec<Node>,
-    /// Which of them this server is.
+    /// Index of this server in `nodes`.
     pub own: usize,
-    /// Which node has each slot.
+    /// Index in `nodes` of the owner of each slot.
     owners: Vec<u16>,
 }
 
 impl Cluster {
-    /// The map in `text`: for each server a line (or a part between semicolons) with its address and ranges of slots, as in
-    /// `127.0.0.1:7001 0-5460,16000`. This server is the one at `own`. Slots that nobody has are refused.
+    /// Parses a slot map: one line per server (or a part between semicolons) with its address and
+    /// slot ranges, as in `127.0.0.1:7001 0-5460,16000`. `own` is the address of this server.
+    /// Returns an error if the map is malformed or lacks `own`, or if a slot has no owner or two.
     pub(crate) fn parse(text: &str, own: &str) -> Result<Self, String> {
         let lines = text.split(['\n', ';']).map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -55,7 +57,8 @@ impl Cluster {
         Ok(Self { nodes, own, owners })
     }
 
-    /// Whether this server has the slot of all these keys, of which there is one.
+    /// Returns an error unless all keys are in the same slot (CROSSSLOT) and this server owns it
+    /// (MOVED).
     pub(crate) fn check<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<(), Fault> {
         let mut slot = None;
         for key in keys {
@@ -75,12 +78,12 @@ impl Cluster {
         Err(Fault::of_kind(format!("MOVED {slot} {}:{}", node.host, node.port)))
     }
 
-    /// Slots that this server has.
+    /// Returns the number of slots that this server owns.
     pub(crate) fn own_slots(&self) -> usize {
         self.owners.iter().filter(|owner| usize::from(**owner) == self.own).count()
     }
 
-    /// As CLUSTER NODES has it.
+    /// Returns the lines of CLUSTER NODES.
     pub(crate) fn lines(&self) -> String {
         let mut lines = String::new();
         for (number, node) in self.nodes.iter().enumerate() {
@@ -115,7 +118,8 @@ fn node(line: &str) -> Result<Node, String> {
     Ok(Node { id: id_of(address), host: host.to_owned(), port, ranges: ranges.ok_or_else(wrong)? })
 }
 
-/// Forty hexadecimal digits that follow from an address, as every server of a cluster has to find them.
+/// Derives a node id of 40 hexadecimal digits from an address, so that every server computes the
+/// same ids.
 fn id_of(address: &str) -> String {
     let mut id = String::new();
     for round in 0..3_u64 {
@@ -129,7 +133,8 @@ fn id_of(address: &str) -> String {
     id
 }
 
-/// The slot of a key: of what stands between the first braces in it, if something does, so that keys can be kept together.
+/// Returns the slot of a key. Only the part in the first pair of braces is hashed, if it is not
+/// empty, so that related keys can share a slot.
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let length = key[open + 1..].iter().position(|byte| *byte == b'}')?;
@@ -138,7 +143,6 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     crc16(tag.unwrap_or(key)) % SLOTS
 }
 
-/// CRC-16/XMODEM.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn slots() {
-        // The check value of that CRC, and slots that Redis's documentation names.
+        // The check value of CRC-16/XMODEM, and slots from Redis's documentation.
         assert_eq!(crc16(b"123456789"), 0x31c3);
         assert_eq!(slot_of(b"foo"), 12_182);
         assert_eq!(slot_of(b"a{foo}b"), slot_of(b"foo"));

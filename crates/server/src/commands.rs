@@ -1,8 +1,9 @@
-//! Commands by name: what each needs, and what runs it.
+//! Lookup and execution of commands.
 //!
-//! A command runs from beginning to end on the thread that calls it, and may wait there for a read. One that walks far is run again
-//! where nobody waits for it ([`Steps`](crate::data::steps::Steps)). It does not wait for what it wrote
-//! to be durable: whoever sends its reply does.
+//! A command runs to completion on the calling thread and may block there for a read. A command
+//! that walks too far is run again on a thread where no other connection waits
+//! ([`Steps`](crate::data::steps::Steps)). A command does not wait until its writes are durable:
+//! the connection does, before it sends the reply.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -40,22 +41,23 @@ pub(crate) use room::{Items, Room};
 pub(crate) use table::{Group, Spec, find};
 pub(crate) use transactions::Transaction;
 
-/// What a command comes to.
+/// The result of a command.
 pub(crate) type Outcome = Result<(), Fault>;
 
-/// What the server knows of a connection between its commands.
+/// State of a connection between its commands.
 pub(crate) struct Session {
     pub client: Arc<Client>,
     pub is_authenticated: bool,
-    /// Whether its last SELECT was refused: it wants a database that is not there, and must not get the one that is.
+    /// Whether the last SELECT was refused. The client asked for a database that does not exist, so
+    /// it must not work on database 0 instead.
     pub is_astray: bool,
-    /// Whether the connection ends when the replies have been sent.
+    /// Whether the connection closes after the replies are sent.
     pub is_over: bool,
-    /// Commands that wait for EXEC, after MULTI.
+    /// The commands queued since MULTI.
     pub transaction: Option<Box<Transaction>>,
-    /// Keys that have to be unchanged then, by their counters.
+    /// Watched keys, by the index of their write counters; EXEC requires them to be unchanged.
     pub watched: BTreeMap<usize, Watched>,
-    /// Bytes that are set aside for the connection while commands run, without long replies.
+    /// Memory reserved for the connection while commands run, in bytes, without long replies.
     pub set_aside: usize,
 }
 
@@ -67,9 +69,9 @@ impl Session {
     }
 }
 
-/// A command that runs.
+/// A command that is being executed.
 pub(crate) struct Call<'a> {
-    /// Its name and what follows.
+    /// The command's name and its arguments.
     pub arguments: &'a [&'a [u8]],
     pub access: &'a Access<'a>,
     pub state: &'a State,
@@ -78,22 +80,22 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The argument at this place.
+    /// Returns the argument at an index; index 0 is the name.
     pub(crate) fn argument(&self, place: usize) -> &'a [u8] {
         self.arguments[place]
     }
 
-    /// The key, which is the first argument of most commands.
+    /// Returns the key, which is the first argument of most commands.
     pub(crate) fn key(&self) -> &'a [u8] {
         self.arguments[1]
     }
 
-    /// The memory that its reply may take.
+    /// Returns the memory budget of the reply.
     pub(crate) fn room(&self) -> Room<'a> {
         Room::new(self.state, self.session)
     }
 
-    /// Things that it is going to say, nobody knows yet how many.
+    /// Starts a list of items whose number is not known yet.
     pub(crate) fn items(&mut self) -> Items<'_> {
         let room = self.room();
         Items::new(self.reply, room)
@@ -105,7 +107,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs a command, or keeps it for EXEC, and says what came of it, unless its steps are cut short. The one it was, if there is such a one.
+/// Executes a command, or queues it inside MULTI. Writes the reply, unless the step budget was
+/// exceeded. Returns the command's spec, if the command is known.
 pub(crate) fn run(
     state: &State,
     session: &mut Session,
@@ -141,12 +144,13 @@ pub(crate) fn run(
     spec
 }
 
-/// Whether it is a line of HTTP, as a page sends it that somebody else has a browser open: what follows would be commands of theirs. Redis hangs up likewise.
+/// Whether the word begins a line of HTTP, sent by a web page in a victim's browser (cross-protocol
+/// scripting): the following lines could contain commands. Redis closes such connections as well.
 fn is_of_a_browser(word: &[u8]) -> bool {
     parse::is(word, "POST") || parse::is(word, "HOST:")
 }
 
-/// An error takes the place of whatever a command has said.
+/// Replaces the partial reply of a failed command by the error.
 fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
     if let Err(fault) = outcome {
         reply.truncate(begin);
@@ -155,7 +159,7 @@ fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
     }
 }
 
-/// Whether there is such a command, for this client, here.
+/// Returns an error unless the command exists and this client may run it on this server.
 fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&[u8]]) -> Outcome {
     let spec =
         spec.ok_or_else(|| scripts::refusal(arguments[0]).unwrap_or_else(|| unknown(arguments)))?;
@@ -170,7 +174,8 @@ fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&
     moved(state, spec, arguments)
 }
 
-/// A client that asked for another database would take what is in this one for what is in that one, and empty it.
+/// Returns an error if the last SELECT was refused: the client would mistake the keys of database 0
+/// for those of the other database, and might delete them.
 fn check_database(session: &Session, spec: &Spec) -> Outcome {
     if session.is_astray && spec.works_on_keys() {
         return Err(Fault::error(
@@ -180,12 +185,12 @@ fn check_database(session: &Session, spec: &Spec) -> Outcome {
     Ok(())
 }
 
-/// Whether a command waits for EXEC.
+/// Whether the command is queued for EXEC.
 fn is_kept(session: &Session, spec: &Spec) -> bool {
     session.transaction.is_some() && !transactions::runs_at_once(spec)
 }
 
-/// Whether a command may wait for the store when it is run now.
+/// Whether the command may block in the store when it is executed now.
 pub(crate) fn needs_store(session: &Session, name: &[u8]) -> bool {
     find(name).is_some_and(|spec| spec.needs_store() && !is_kept(session, spec))
 }
@@ -207,7 +212,7 @@ fn keep(
     kept
 }
 
-/// Whether another server has the keys of a command.
+/// Returns an error if another server of the cluster owns the keys.
 fn moved(state: &State, spec: &Spec, arguments: &[&[u8]]) -> Outcome {
     match &state.cluster {
         Some(cluster) => cluster.check(spec.keys(arguments)),

@@ -1,8 +1,9 @@
-//! Writes of many connections become durable together.
+//! Group commit: makes the writes of many connections durable together.
 //!
-//! A command writes without waiting; before its reply is sent, its connection waits here. One thread syncs the store for all that wait,
-//! again and again as long as somebody does: those who come while it syncs are the next group. So however many writers
-//! wait, none of them holds a thread, and readers go on.
+//! A command writes without waiting for durability; its connection waits here before it sends the
+//! reply. One thread syncs the store for all waiting connections and repeats while there are any:
+//! connections that arrive during a sync form the next group. No writer holds a thread while it
+//! waits, so readers continue however many writers wait.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -41,7 +42,7 @@ impl Commits {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Waits until all that was written before is durable.
+    /// Waits until all earlier writes are durable.
     pub(crate) async fn wait(&self) -> Result<(), Fault> {
         let (sender, receiver) = oneshot::channel();
         self.shared.queue.lock().expect("nothing panics with it locked").waiting.push(sender);
@@ -50,7 +51,7 @@ impl Commits {
         receiver.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    /// Ends the thread, when nobody waits any more.
+    /// Stops the thread once no connection waits any more.
     pub(crate) fn stop(&self) {
         self.shared.queue.lock().expect("nothing panics with it locked").is_over = true;
         self.shared.has_work.notify_one();
@@ -67,13 +68,13 @@ impl Shared {
             let synced = store.sync().map_err(Fault::from);
             statistics.count_commit(waiting.len());
             for one in waiting {
-                // Whoever has gone meanwhile does not want to know.
+                // Fails if the connection has closed meanwhile, which does not matter.
                 let _ = one.send(synced.clone());
             }
         }
     }
 
-    /// Those who wait, as soon as there are some; `None` at the end.
+    /// Waits for and returns the next group; `None` once the server stops.
     fn next(&self) -> Option<Vec<Waiting>> {
         let queue = self.queue.lock().expect("nothing panics with it locked");
         let is_idle = |queue: &mut Queue| queue.waiting.is_empty() && !queue.is_over;

@@ -1,10 +1,12 @@
-//! A connection: reads what a client sends, has it carried out, and sends what comes of it, in order.
+//! A connection: reads commands, executes them, and sends the replies in order.
 //!
-//! It reads and sends side by side, as many clients send all of a pipeline before they read the first reply. While a batch of replies
-//! waits to be taken nothing more is carried out, so that a client that does not take them stalls nobody but itself, and holds no more of them.
-//! What it sends meanwhile is kept, up to `Options::query_bytes`, if there is memory that nobody else wants. Behind that nothing more is read; and
-//! if it still takes nothing for a while, each side waits for the other: it is told so, and ended (decision 54).
-//! While a connection has nothing to do it holds no buffer.
+//! It reads and sends concurrently because many clients send a whole pipeline before they read the
+//! first reply. While a batch of replies is unsent, no further command runs: a client that does not
+//! read its replies delays only itself, and its replies do not accumulate. Its further input is
+//! buffered up to `Options::query_bytes`, if there is memory that no other connection needs. Beyond
+//! that nothing more is read. If the client then still reads no reply for a while, both sides wait
+//! for each other; the connection gets an error and is closed (decision 54). An idle connection
+//! holds no buffer.
 
 mod work;
 
@@ -27,26 +29,30 @@ use crate::resp::Protocol;
 use crate::state::State;
 use work::{Work, carry_out};
 
-/// The longest argument of a command. Longer ones than a store takes are told so; those beyond this end the connection.
+/// Maximum length of an argument, in bytes. Arguments that are too long for the store but not for
+/// this limit get an error reply; longer ones end the connection.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 
-/// Commands that are carried out before their replies are sent.
+/// Maximum number of commands executed before their replies are sent.
 const BATCH: usize = 256;
-/// Bytes of replies, likewise.
+/// Length of replies, in bytes, at which a batch ends.
 const BATCH_BYTES: usize = 256 << 10;
-/// Bytes of pairs that a command has fetched ahead while it runs: of strings and of collections, a range of each.
+/// Memory that a running command may use for prefetched pairs, in bytes: one range over strings and
+/// one over collections.
 const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
-/// Bytes that are read at a time.
+/// Bytes per read of the socket.
 const READ: usize = 16 << 10;
-/// A buffer that was longer once is given back when it is empty. Strangers may send no more than that before they take what they are told.
+/// Capacity in bytes above which an empty input buffer is freed. Also the most that an
+/// unauthenticated client may send ahead of reading its replies, and the memory above which a
+/// command waits for a reservation of its own.
 const KEPT: usize = 64 << 10;
-/// How long a client that was told why it is ended may take to hear of it.
+/// How long a dismissed client has to read the error that explains why.
 const LINGER: Duration = Duration::from_mins(1);
 
-/// How a connection has ended.
+/// The result of a connection.
 type Ended = Result<(), io::Error>;
 
-/// Serves a client until it goes, or the server does.
+/// Serves a client until it disconnects or the server stops.
 pub(crate) async fn serve<S>(
     state: &Arc<State>,
     session: Session,
@@ -57,9 +63,9 @@ pub(crate) async fn serve<S>(
 {
     let client = Arc::clone(&session.client);
     let mut connection = Connection::new(state, session, stream);
-    // How it ended, the client knows best.
+    // An error is only of interest to the client, which sees it itself.
     let _: Ended = connection.run(stop).await;
-    // Nobody gets its memory before it has given it back.
+    // The memory is freed before its reservation is released to other connections.
     drop(connection);
     state.clients.leave(&client);
 }
@@ -70,32 +76,32 @@ struct Connection<'a, S> {
     session: Session,
     protocol: Protocol,
     stream: S,
-    /// Whether it reads on.
+    /// Whether more input is read.
     reads: bool,
-    /// Whether the stream may hold a part of what it was given to send.
+    /// Whether the stream may still buffer some of the data written to it.
     is_unflushed: bool,
 }
 
-/// Where a command runs.
+/// The thread on which a command runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// On a thread that serves other connections too, which wait until it has ended.
+    /// A thread that also serves other connections, which wait until the command ends.
     Near,
-    /// On a thread of its own: a spare one takes over the other connections.
+    /// A thread of its own: a spare thread takes over the other connections.
     Far,
 }
 
-/// What is to come.
+/// The next step of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// There may be more commands in what was read, or one waits.
+    /// The input may contain more commands, or a command waits to run.
     Batch,
     Read,
-    /// The end, when the replies have been sent.
+    /// Close after the replies are sent.
     End,
-    /// The end, when the client has heard why: it may be in the midst of sending.
+    /// Close after the client has read the reason; the client may still be sending.
     Dismissal,
-    /// The end, now.
+    /// Close now.
     Over,
 }
 
@@ -126,12 +132,13 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         }
     }
 
-    /// Bytes of replies that wait to be taken.
+    /// Returns the bytes of unsent replies.
     fn unsent(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.unsent().len())
     }
 
-    /// Gives back what is not needed. Buffers go whenever everything was answered: that costs less than looking whether more has come.
+    /// Frees buffers that are not needed. Buffers are freed whenever everything is answered, which
+    /// is cheaper than checking for more input.
     fn settle(&mut self, has_more: bool) {
         let Some(work) = &mut self.work else { return };
         if work.give_back() && !has_more {
@@ -145,7 +152,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.state.clients.holds(&self.session.client, work + self.session.bytes());
     }
 
-    /// Sends and reads, until there is something to carry out, or all replies are sent.
+    /// Sends and reads until there is input to execute or all replies are sent.
     async fn wait(
         &mut self,
         has_more: bool,
@@ -165,7 +172,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         let next: Result<Next, io::Error> = poll_fn(|context| {
             let before = self.unsent();
             let is_sent = self.poll_send(context)?.is_ready();
-            // Whoever is asked to end need not take the rest.
+            // A client that was asked to end does not get the remaining replies.
             if asked_to_end.as_mut().poll(context).is_ready()
                 || (is_sent && !self.reads && !has_more)
             {
@@ -193,9 +200,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         next
     }
 
-    /// Reads something, or that nothing more is to come.
+    /// Reads some input, or notes the end of the input.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        // On the stack: an idle connection has no buffer.
+        // On the stack, so that an idle connection holds no buffer.
         let mut buffer = [0; READ];
         let mut buffer = ReadBuf::new(&mut buffer);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
@@ -206,7 +213,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends what the client takes now; ready when that was all.
+    /// Sends as much as the socket accepts; ready once everything is sent.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         if let Some(work) = &mut self.work {
             while !work.unsent().is_empty() {
@@ -225,7 +232,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Makes room for what is read next, if a command has begun: what begins one is little.
+    /// Makes room for the next read in the middle of a command. The beginning of a command needs
+    /// little room and no reservation.
     async fn grow(&mut self) -> bool {
         let Some(work) = &mut self.work else { return true };
         let growth = work.growth();
@@ -241,7 +249,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         is_given
     }
 
-    /// Makes room for what is read while commands wait for the client to take their replies: not for too much, and not at the cost of others.
+    /// Makes room to read ahead while replies are unsent. The amount is limited, and no other
+    /// connection is ended for it.
     fn grow_ahead(&mut self) -> bool {
         let Some(work) = &mut self.work else { return true };
         let most = self.state.options.query_bytes;
@@ -270,13 +279,16 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.count_bytes();
     }
 
-    /// Carries out some commands, waits until what they wrote is durable, and sends of the replies what the client takes now.
+    /// Executes a batch of commands, waits until their writes are durable, and sends as many
+    /// replies as the socket accepts.
     async fn batch(&mut self) -> Result<Next, io::Error> {
-        // Those who are never waited for let others have the thread, too.
+        // Yields now and then, because a connection whose input never runs dry would keep the
+        // thread.
         tokio::task::coop::consume_budget().await;
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
         let client = Arc::clone(&self.session.client);
-        // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
+        // The turn comes before the memory, so that a connection waiting for a turn has no memory
+        // reserved. Both waits end if the connection is asked to end.
         let place = work.waits_for.take();
         let turn = if let Some(place) = place {
             let turn = turn_in_store(self.state, &client, place).await;
@@ -297,7 +309,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             let (state, session) = (self.state, &mut self.session);
             tokio::task::block_in_place(|| carry_out(state, session, &mut work, turn, Place::Far))
         } else {
-            // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
+            // On the serving thread: handing over to another thread would cost more than a possible
+            // read of the drive (decision 41).
             carry_out(self.state, &mut self.session, &mut work, turn, Place::Near)
         };
         self.state.clients.holds(&client, work.bytes() + self.session.bytes());
@@ -323,7 +336,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         Ok(next)
     }
 
-    /// It takes no replies, and there is no room for what it sends.
+    /// Queues the error for a client that reads no replies and for whose input there is no room.
     fn say_that_it_is_stuck(&mut self) {
         self.state.statistics.stuck.fetch_add(1, Ordering::Relaxed);
         let Some(work) = &mut self.work else { return };
@@ -337,7 +350,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         work.queue();
     }
 
-    /// Ends a client that is told why. What it still sends is thrown away: one that cannot send on would never read that.
+    /// Ends a client after sending it the reason. Discards further input: a client that is blocked
+    /// in sending would never read the reason.
     async fn dismiss(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
         self.session.transaction = None;
         if let Some(work) = &mut self.work {
@@ -372,18 +386,18 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.farewell().await
     }
 
-    /// Sends what the stream still holds, and says that nothing more comes; nobody waits for that for long.
+    /// Flushes the stream and closes it, within a second.
     async fn farewell(&mut self) -> Ended {
         self.work = None;
         self.session.transaction = None;
-        // What it gave back others may have now, not when it has gone.
+        // Releases the memory to other connections now, before the close completes.
         self.count_bytes();
         let closed = self.stream.shutdown();
         tokio::time::timeout(Duration::from_secs(1), closed).await.unwrap_or(Ok(()))
     }
 }
 
-/// Waits for a turn in the store; none for a client that is asked to end.
+/// Waits for a turn in the store. Returns `None` if the client is asked to end.
 async fn turn_in_store<'a>(
     state: &'a State,
     client: &Client,

@@ -1,54 +1,56 @@
 //! Cursors of SCAN, HSCAN and ZSCAN.
 //!
-//! Clients take a cursor for a number of 64 bits, and a key does not fit in one. So the server keeps where each cursor
-//! stands, and forgets the oldest: one that is forgotten is refused, and never taken for another. One that a server gave which is no more
-//! begins anew, so that a scan that goes on over a restart misses nothing.
+//! Clients expect a cursor to be a 64-bit number, which cannot contain a key. The server therefore
+//! keeps the position of each cursor under its number and evicts the oldest cursors. An evicted
+//! cursor is refused and never mistaken for another one. A cursor of an earlier run of the server
+//! starts from the beginning, so that a scan that continues after a restart misses no key.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 
-/// Cursors that are kept.
+/// Maximum number of cursors kept.
 const KEPT: u64 = 16_384;
-/// No server gives one from here on.
+/// No server issues a cursor of this value or above.
 const END: u64 = 1 << 53;
 
 pub(crate) struct Cursors(Mutex<Inner>);
 
-/// Where a cursor stands.
+/// A cursor and its position.
 #[derive(Clone)]
 struct Kept {
     number: u64,
-    /// Among what: names of another kind are others.
+    /// The kind of names that the cursor runs over; a cursor is valid only for its kind.
     space: u8,
     name: Box<[u8]>,
 }
 
-/// From where to go on.
+/// The position at which a scan continues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum From {
     Behind(Box<[u8]>),
     Beginning,
-    /// Nothing is to come: there never was such a cursor.
+    /// No names are left: no server ever issued such a cursor.
     End,
 }
 
 struct Inner {
-    /// The number before the one that was given first.
+    /// One less than the first number issued.
     begin: u64,
-    /// The number that was given last.
+    /// The number issued last.
     last: u64,
-    /// Each at its number, modulo how many there are.
+    /// Cursors, each at its number modulo `KEPT`.
     kept: Vec<Option<Kept>>,
 }
 
 impl Cursors {
     pub(crate) fn new() -> Self {
-        // Not where another server began, whose cursors are not known here; it fits in what clients take for a number.
+        // A random start, so that cursors of an earlier server are unknown here. It is below 2^52
+        // and so fits in the numbers that clients use.
         let last = RandomState::new().hash_one(0) >> 12;
         Self(Mutex::new(Inner { begin: last, last, kept: Vec::new() }))
     }
 
-    /// A cursor that stands behind this name.
+    /// Issues a cursor that continues after `name`.
     pub(crate) fn keep(&self, space: u8, name: &[u8]) -> u64 {
         let mut inner = self.0.lock().expect("nothing panics with it locked");
         if inner.kept.is_empty() {
@@ -60,7 +62,7 @@ impl Cursors {
         number
     }
 
-    /// Where a cursor stands. None for one that was forgotten, or is of another kind.
+    /// Returns the position of a cursor, or `None` if it was evicted or is of another kind.
     pub(crate) fn find(&self, space: u8, cursor: u64) -> Option<From> {
         let inner = self.0.lock().expect("nothing panics with it locked");
         if cursor >= END {
@@ -89,7 +91,7 @@ mod tests {
         (0..KEPT - 1).for_each(|_| assert_ne!(cursors.keep(0, b"c"), first));
         assert_eq!(cursors.find(0, first), None);
         assert_eq!(cursors.find(0, second), Some(From::Behind(b"b"[..].into())));
-        // Those of a server before this one, and those of none.
+        // Cursors of an earlier server, and numbers that no server issues.
         assert_eq!(cursors.find(0, first - 1), Some(From::Beginning));
         assert_eq!(cursors.find(0, first + KEPT + 1), Some(From::Beginning));
         for none in [1 << 53, 1 << 63, u64::MAX] {

@@ -1,21 +1,21 @@
-//! Redis's data on a store of pairs in key order.
+//! Redis's data types on a store of pairs in key order.
 //!
 //! ```text
-//!   keys ...... where each thing stands in the store    (data/keys.rs)
-//!   records ... what stands there                       (data/records.rs)
-//!   batch ..... what a command changes                  (data/batch.rs)
-//!   locks ..... one command at a time on a key          (data/locks.rs)
-//!   overlay ... what a transaction has changed so far   (data/overlay.rs)
-//!   steps ..... how far a command may walk              (data/steps.rs)
-//!   Database .. all that, on a store                    (data/database.rs)
-//!   names ..... keys of users in order                  (data/names.rs)
-//!   count ..... how many there are                      (data/count.rs)
-//!   flush ..... all keys go                             (data/flush.rs)
-//!   frontier .. how far notes were swept                (data/frontier.rs)
-//!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
+//!   keys ...... store keys of each kind of record       (data/keys.rs)
+//!   records ... values of these store keys              (data/records.rs)
+//!   batch ..... the writes of a command                 (data/batch.rs)
+//!   locks ..... locks of keys                           (data/locks.rs)
+//!   overlay ... the pending writes of a transaction     (data/overlay.rs)
+//!   steps ..... the step budget of a command            (data/steps.rs)
+//!   Database .. all of it, on a store                   (data/database.rs)
+//!   names ..... user keys in order                      (data/names.rs)
+//!   count ..... the number of user keys                 (data/count.rs)
+//!   flush ..... removal of all keys                     (data/flush.rs)
+//!   frontier .. progress of the sweeper                 (data/frontier.rs)
+//!   sweep ..... removal of expired and dropped data     (data/sweep.rs)
 //! ```
 //!
-//! Decision 41 says why it is like that; docs/format.md has the bytes.
+//! Decision 41 has the reasons for this design; docs/format.md has the bytes.
 
 pub(crate) mod batch;
 pub(crate) mod collections;

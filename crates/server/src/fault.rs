@@ -1,18 +1,18 @@
-//! What a command may fail with, in the words that clients of Redis know.
+//! Errors of commands, in the wording of Redis.
 
 use std::fmt;
 
-/// An error for a client: its first word says of which kind it is.
+/// An error reply; its first word is the error's kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault(String);
 
 impl Fault {
-    /// An error without a kind of its own.
+    /// Returns an error of the general kind, `ERR`.
     pub(crate) fn error(what: impl fmt::Display) -> Self {
         Self(format!("ERR {what}"))
     }
 
-    /// An error whose first word is its kind.
+    /// Returns an error whose message begins with its kind.
     pub(crate) fn of_kind(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -33,12 +33,12 @@ impl Fault {
         Self::error("value is not a valid float")
     }
 
-    /// Its first word.
+    /// Returns the first word of the message.
     pub(crate) fn kind(&self) -> &str {
         self.0.split(' ').next().unwrap_or_default()
     }
 
-    /// The line.
+    /// Returns the whole message.
     pub(crate) fn message(&self) -> &str {
         &self.0
     }

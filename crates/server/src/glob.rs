@@ -1,9 +1,10 @@
-//! Patterns of keys, as Redis has them: `*`, `?`, `[abc]`, `[^a-c]`, and `\` before what is meant as it is.
+//! Glob patterns as in Redis: `*`, `?`, `[abc]`, `[^a-c]`, and `\` to escape.
 
 /// Whether a pattern matches all of a text.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
-    // Where to go on if what follows the last star does not match: one byte more belongs to the star.
+    // Where to resume when the part after the last star does not match: the star then covers one
+    // more byte.
     let mut star: Option<(usize, usize)> = None;
     loop {
         let step = match pattern.get(at) {
@@ -30,7 +31,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// What every text that a pattern matches begins with.
+/// Returns the literal prefix of all texts that a pattern matches.
 pub(crate) fn prefix(pattern: &[u8]) -> Vec<u8> {
     let mut prefix = Vec::new();
     let mut rest = pattern;
@@ -45,7 +46,8 @@ pub(crate) fn prefix(pattern: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The length of the first element of a pattern, which is no star, if it matches this byte.
+/// Returns the length of a pattern's first element if it matches this byte; the element is not a
+/// star.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern {
         [b'?', ..] => Some(1),
@@ -59,7 +61,8 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Whether a byte is in a class, and the length of it. One that is not closed ends with the pattern.
+/// Whether a byte is in a class, and the length of the class. A class without `]` extends to the
+/// end of the pattern.
 fn class_of(class: &[u8], byte: u8) -> (bool, usize) {
     let (is_negated, mut at) = if class.first() == Some(&b'^') { (true, 1) } else { (false, 0) };
     let mut is_in = false;

@@ -1,4 +1,4 @@
-//! What INFO says.
+//! The reply of INFO.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +7,11 @@ use crate::data::keys::{MAX_KEY_BYTES, MAX_MEMBER_BYTES};
 use crate::state::State;
 use crate::statistics::Class;
 
-/// Names and values of a section.
+/// Returns the names and values of a section, given the state and the time in milliseconds since
+/// 1970.
 type Section = fn(&State, u64) -> Vec<(String, String)>;
 
-/// The sections asked for, or all of them.
+/// Returns the text of the requested sections, or of all sections if none is requested.
 pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
     let everything = ["all", "everything", "default"];
     let is_asked_for = |name: &str| {
@@ -115,7 +116,8 @@ fn persistence(state: &State, now_ms: u64) -> Vec<(String, String)> {
     lines
 }
 
-/// Instants that ranges hold (long commands have them), and what the oldest one costs: it goes first where room runs out.
+/// Snapshots that ranges hold (long commands hold ranges), and the cost of the oldest one, which is
+/// dropped first when room runs out.
 fn snapshots(store: &levelhead::Statistics) -> [(String, String); 5] {
     let oldest = store.oldest_snapshot.map_or(0, |age| age.as_millis());
     [
@@ -162,7 +164,7 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
     lines
 }
 
-/// How each of the store's directories is.
+/// State of each directory of the store.
 fn directories(state: &State, _: u64) -> Vec<(String, String)> {
     let observed = state.observer.last();
     let numbered = observed.statistics.directories.iter().enumerate();
@@ -195,7 +197,7 @@ fn windows(state: &State, _: u64) -> Vec<(String, String)> {
     ]
 }
 
-/// There is nobody who follows.
+/// There is no replication: this server is a master without replicas.
 fn replication() -> Vec<(String, String)> {
     vec![
         line("role", "master"),
@@ -212,7 +214,7 @@ fn errors(state: &State, _: u64) -> Vec<(String, String)> {
     kinds.into_iter().map(count).collect()
 }
 
-/// How long things may be, in bytes.
+/// Maximum lengths of keys, values, commands and replies, in bytes.
 fn limits(state: &State, _: u64) -> Vec<(String, String)> {
     vec![
         line("max_key_bytes", MAX_KEY_BYTES),
@@ -231,7 +233,7 @@ fn cluster(state: &State, _: u64) -> Vec<(String, String)> {
 fn keyspace(state: &State, _: u64) -> Vec<(String, String)> {
     let database = &state.database;
     let is_counting = database.is_counting.load(Ordering::SeqCst);
-    // How many keys expire nothing counts: SET does not read whether what it replaces does.
+    // Keys with an expiry are not counted: SET does not read whether the value it replaces had one.
     let mut lines =
         vec![line("keys_being_counted", u8::from(is_counting)), line("expires_are_counted", 0)];
     if database.count() > 0 {

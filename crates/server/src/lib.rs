@@ -1,23 +1,24 @@
-//! A store, served: what clients of Redis say over TCP, TLS or a Unix socket, carried out on a [`levelhead::Store`].
+//! A server for the Redis protocol: clients connect over TCP, TLS or a Unix socket, and their
+//! commands are executed on a [`levelhead::Store`].
 //!
 //! ```text
-//!   Server ..... listens, and stops without losing anything          (server.rs, listen.rs)
-//!   Options .... what it is started with                             (options.rs)
-//!   connection . one client: in, carried out, durable, out           (connection.rs, connection/)
-//!   commits .... writes of many become durable together              (commits.rs)
-//!   commands ... what each command does                              (commands/)
-//!   data ....... Redis's data on pairs in key order                  (data/)
-//!   resp ....... the protocol, as functions of bytes                 (resp/)
-//!   cluster .... one of several servers, by a map that is given      (cluster.rs)
-//!   metrics .... for Prometheus, and a page to look at               (metrics.rs)
-//!   observed ... the store's counters, a moment ago                  (observed.rs)
-//!   clock ...... where time comes in                                 (clock.rs)
+//!   Server ..... listens; stops without losing acknowledged writes  (server.rs, listen.rs)
+//!   Options .... the configuration                                  (options.rs)
+//!   connection . one client: read, execute, commit, reply           (connection.rs, connection/)
+//!   commits .... group commit of the writes of many connections     (commits.rs)
+//!   commands ... the commands                                       (commands/)
+//!   data ....... Redis's data types on pairs in key order           (data/)
+//!   resp ....... the protocol, as functions of bytes                (resp/)
+//!   cluster .... one of several servers, by a fixed slot map        (cluster.rs)
+//!   metrics .... Prometheus metrics and a dashboard                 (metrics.rs)
+//!   observed ... recent counters of the store                       (observed.rs)
+//!   clock ...... the only source of time                            (clock.rs)
 //! ```
 //!
-//! Commands run on the threads that serve connections, a read of the drive included; nobody holds a thread while it
-//! waits for its write to be durable, for room in a socket, or for a client to say something. One of those threads is kept out of the store, for
-//! commands that need none. docs/serve.md says what clients may
-//! count on.
+//! Commands run on the threads that serve connections, including their reads of the drive. A
+//! connection holds no thread while it waits for a write to become durable, for room in the socket,
+//! or for input. One of these threads never enters the store, so that commands that need no store
+//! are always answered. docs/serve.md describes the guarantees for clients.
 
 #![forbid(unsafe_code)]
 
@@ -49,5 +50,5 @@ pub use limits::OpenFiles;
 pub use options::{Options, Tls};
 pub use server::{Addresses, Listening, ServeError, Server};
 
-/// The version of Redis whose commands these are; some clients ask.
+/// The Redis version that the command set corresponds to; some clients query it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -1,23 +1,24 @@
-//! How many files the system lets this process have open: each connection is one.
+//! The limit on open files of this process: each connection needs one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files of the store, and what else is open.
+/// Files reserved for the store and everything else but connections.
 const BESIDES: u64 = 128;
 
-/// What the system lets this process have open.
+/// The limit on open files, before and after raising it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenFiles {
-    /// Files before; none for no limit.
+    /// The limit before; `None` if unlimited.
     pub before: Option<u64>,
-    /// Files from now on.
+    /// The limit now; `None` if unlimited.
     pub now: Option<u64>,
-    /// Connections that there is room for, of those that were asked for.
+    /// The number of requested connections that fit under the limit.
     pub connections: usize,
 }
 
 impl OpenFiles {
-    /// Raises the limit of this process to what so many connections need, as far as it may.
+    /// Raises the limit of this process to the need of `connections`, as far as the hard limit
+    /// permits.
     pub fn allow(connections: usize) -> Self {
         let limit = getrlimit(Resource::Nofile);
         let wanted = wanted(limit, connections as u64 + BESIDES);
@@ -31,7 +32,7 @@ impl OpenFiles {
     }
 }
 
-/// The limit that is enough for so many files, if the system allows it.
+/// Returns the soft limit to set for `files` open files, within the hard limit.
 fn wanted(limit: Rlimit, files: u64) -> Option<u64> {
     let current = limit.current?;
     Some(current.max(files.min(limit.maximum.unwrap_or(u64::MAX))))

@@ -1,4 +1,4 @@
-//! Doors: TCP, TLS, a Unix socket, and who is let in.
+//! Listeners for TCP, TLS and a Unix socket, and admission of clients.
 
 use std::fs;
 use std::io;
@@ -26,12 +26,12 @@ use crate::options::{Options, Tls};
 use crate::server::{Addresses, ServeError};
 use crate::state::State;
 
-/// How long a client has to show who it is, over TLS.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long is waited before the next try when nobody can be let in.
+/// Pause before the next `accept` after it failed.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sockets that listen.
+/// Listening sockets.
 pub(crate) struct Doors {
     tcp: Option<TcpListener>,
     tls: Option<(TcpListener, TlsAcceptor)>,
@@ -75,7 +75,8 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     bound.map_err(|error| ServeError::new(format!("cannot listen on {address}: {error}")))
 }
 
-/// A socket that a server left behind is replaced; one that somebody listens on is not, nor is anything that is no socket.
+/// Binds a Unix socket. Replaces a stale socket of an earlier server, but neither a socket on which
+/// a process listens nor a file that is not a socket.
 fn bind_unix(path: PathBuf) -> Result<(UnixListener, PathBuf), ServeError> {
     let cannot =
         |error: io::Error| ServeError::new(format!("cannot listen on {}: {error}", path.display()));
@@ -123,7 +124,7 @@ fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Lets clients in, until the server stops.
+/// Accepts clients until the server stops.
 pub(crate) fn spawn(
     runtime: &Runtime,
     state: &Arc<State>,
@@ -149,7 +150,7 @@ pub(crate) fn spawn(
     }
 }
 
-/// What comes first: somebody, or the end.
+/// Returns the next accepted connection, or `None` once the server stops.
 pub(crate) async fn next<T>(
     accept: impl Future<Output = io::Result<T>>,
     stop: &mut watch::Receiver<bool>,
@@ -173,11 +174,11 @@ async fn accept_tcp(
 ) {
     while let Some(accepted) = next(listener.accept(), &mut stop).await {
         let Ok((stream, address)) = accepted else {
-            // Out of files, most likely: those who are there go on.
+            // Most likely the process is out of file descriptors. Existing connections continue.
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // Replies are sent when they are complete: nothing is gained by waiting for more.
+        // Replies are sent when they are complete, so delaying them gains nothing.
         let _ = stream.set_nodelay(true);
         let stop = stop.clone();
         match &acceptor {
@@ -187,7 +188,8 @@ async fn accept_tcp(
     }
 }
 
-/// Whoever does not finish the handshake in time goes. It counts as a client meanwhile.
+/// Performs the TLS handshake; drops a client that does not finish it in time. The client counts as
+/// a connection meanwhile.
 fn greet(
     state: &Arc<State>,
     acceptor: TlsAcceptor,
@@ -226,7 +228,7 @@ where
 {
     let Some(session) = session(state, address) else {
         let refusal = stream.write_all(b"-ERR max number of clients reached\r\n");
-        // It has room for that, or it goes without.
+        // The socket buffer normally has room for this line; otherwise the client gets no message.
         let _ = tokio::time::timeout(Duration::from_millis(10), refusal).await;
         return;
     };

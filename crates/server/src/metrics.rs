@@ -1,4 +1,4 @@
-//! What goes on, for Prometheus and for people: a page that needs nothing from elsewhere.
+//! Metrics for Prometheus, and a self-contained dashboard page.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::state::State;
 use crate::statistics::{BUCKETS_US, Class, GAUGES};
 
 const PAGE: &str = include_str!("dashboard.html");
-/// Who asks for something gets it within this time, or goes.
+/// Timeout of a request with its response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a request.
+/// Maximum length of a request, in bytes.
 const REQUEST: usize = 8 << 10;
-/// Those who are answered at a time.
+/// Maximum number of concurrent requests.
 const READERS: usize = 16;
 
 /// Ends each second of the statistics.
@@ -73,7 +73,7 @@ async fn answer(state: &State, mut stream: TcpStream) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-/// Status, type and text.
+/// Returns status, content type and body.
 fn respond(state: &State, request: &[u8]) -> (&'static str, &'static str, String) {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
@@ -91,7 +91,7 @@ fn respond(state: &State, request: &[u8]) -> (&'static str, &'static str, String
     }
 }
 
-/// What a store's windows did.
+/// Reports the counters of the store's windows.
 fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str, &str, u64)) {
     count("window_slots_total", "Slots of members.", windows.slots);
     count("window_rebuilt_reads_total", "Pages rebuilt beside a slot.", windows.rebuilt_reads);
@@ -103,7 +103,7 @@ fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str,
     );
 }
 
-/// Room in the files, what the oldest instant keeps of it, and what files complain of.
+/// Reports the free space, the snapshots and the space they hold, and file errors.
 fn of_room(observed: &Observed, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
     let store = &observed.statistics;
     let age = store.oldest_snapshot.map_or(0, |age| age.as_secs());
@@ -130,7 +130,7 @@ fn of_room(observed: &Observed, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
     );
 }
 
-/// What connections do.
+/// Reports the counters of connections.
 fn of_connections(state: &State, metric: &mut dyn FnMut(&str, &str, &str, u64)) {
     let statistics = &state.statistics;
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -152,7 +152,7 @@ fn of_connections(state: &State, metric: &mut dyn FnMut(&str, &str, &str, u64)) 
     metric("net_output_bytes_total", "counter", "Bytes sent.", read(&statistics.bytes_out));
 }
 
-/// Prometheus's text format.
+/// Returns the metrics in Prometheus's text format.
 fn prometheus(state: &State) -> String {
     let (statistics, observed) = (&state.statistics, state.observer.last());
     let store = &observed.statistics;
@@ -241,7 +241,7 @@ fn latencies(state: &State, text: &mut String) {
     }
 }
 
-/// The last minutes, second by second, for the page.
+/// Returns the recent seconds as JSON, for the dashboard.
 fn data(state: &State) -> String {
     let windows = state.statistics.windows();
     let mut text = String::from("{\"seconds\":[");
@@ -284,7 +284,7 @@ fn data(state: &State) -> String {
     text
 }
 
-/// What windows are like now; figures that change by the second are gauges.
+/// Appends the state of the windows; figures that change every second are gauges.
 fn windows_data(windows: &levelhead::WindowStatistics, text: &mut String) {
     let members = windows.members.iter().map(|member| format!("\"{member}\""));
     let members = members.collect::<Vec<_>>().join(",");

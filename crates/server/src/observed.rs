@@ -1,29 +1,30 @@
-//! The store's counters, as they were a moment ago.
+//! Recent counters of the store.
 //!
-//! To ask the store is to wait for its lock, which whoever has it may keep while the system runs something else. So one thread asks, again and
-//! again, and those who serve take what it was told last: INFO and the page are answered also when the store is not.
+//! Reading the store's counters needs its lock, whose holder may be preempted by the system. One
+//! thread therefore reads them periodically and all others use its last result: INFO and the
+//! dashboard answer even while the store does not.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use levelhead::{Inside, Statistics, Store};
 
-/// How old counters may be, if the store answers.
+/// Maximum age of the counters while the store responds.
 pub(crate) const AGE: Duration = Duration::from_millis(100);
 
-/// What files had to complain of since the server began.
+/// Errors that the store's files reported since the server began.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Complaints {
-    /// How many; a write that is tried again may count each time.
+    /// Number of errors; a write that is retried may count several times.
     pub count: u64,
-    /// The last one: file, place, and what the system said.
+    /// The last error: file, offset, and the system's message.
     pub last: Option<String>,
-    /// When it was heard, by the clock of the database.
+    /// Time at which the last error was observed, in milliseconds of the database's clock.
     pub at_ms: u64,
 }
 
 impl Complaints {
-    /// With those that were heard now.
+    /// Adds the errors that were just reported.
     fn and(mut self, troubles: &mut Vec<String>, now_ms: u64) -> Self {
         self.count += troubles.len() as u64;
         if let Some(last) = troubles.pop() {
@@ -33,7 +34,7 @@ impl Complaints {
     }
 }
 
-/// What the store says of itself at one moment.
+/// Counters of the store at one moment.
 pub(crate) struct Observed {
     pub statistics: Statistics,
     pub inside: Inside,
@@ -41,7 +42,8 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// The store says only once what files complain of; it is kept.
+    /// Reads the counters. The store reports each file error only once, so errors are accumulated
+    /// from `before`.
     fn of(store: &Store, before: Complaints, now_ms: u64) -> Self {
         let (mut statistics, inside) = (store.statistics(), store.inside());
         let complaints = before.and(&mut statistics.troubles, now_ms);
@@ -57,12 +59,12 @@ impl Observer {
         Self(Mutex::new(Arc::new(Observed::of(store, Complaints::default(), now_ms))))
     }
 
-    /// What was told last.
+    /// Returns the last counters that were read.
     pub(crate) fn last(&self) -> Arc<Observed> {
         Arc::clone(&self.0.lock().expect("nothing panics with it locked"))
     }
 
-    /// Asks the store, which may take a while.
+    /// Reads the counters from the store; may block for its lock.
     pub(crate) fn ask(&self, store: &Store, now_ms: u64) {
         let observed = Arc::new(Observed::of(store, self.last().complaints.clone(), now_ms));
         *self.0.lock().expect("nothing panics with it locked") = observed;

@@ -1,60 +1,68 @@
-//! What a server is started with.
+//! Configuration of a server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use levelhead::Durability;
 
-/// Where clients find the server, who may come, and how much they may take. Names of settings are those of `redis.conf` where it has them.
+/// Addresses, access and limits of a server. Settings that `redis.conf` also has are named in
+/// parentheses.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address for TCP, unless there is none.
+    /// The address for TCP; `None` disables TCP.
     pub listen: Option<SocketAddr>,
     /// The path of a Unix socket.
     pub unix: Option<PathBuf>,
-    /// The address for TLS, and what it needs.
+    /// The address and certificates for TLS.
     pub tls: Option<Tls>,
-    /// The address of metrics and dashboard.
+    /// The address of the metrics and the dashboard.
     pub metrics: Option<SocketAddr>,
-    /// What clients have to know (`requirepass`). An empty one is refused: it would keep nobody out.
+    /// The password that clients must present (`requirepass`). An empty one is refused because it
+    /// would protect nothing.
     pub password: Option<String>,
-    /// Whether to refuse an address that others can reach while there is no password (`protected-mode`).
+    /// Whether to refuse an address that other hosts can reach while no password is set
+    /// (`protected-mode`).
     pub protected: bool,
     /// When writes are acknowledged.
     pub durability: Durability,
-    /// Connections at a time (`maxclients`).
+    /// Maximum number of connections (`maxclients`).
     pub max_clients: usize,
-    /// Bytes in the buffers of all connections (`maxmemory-clients`).
+    /// Maximum bytes in the buffers of all connections (`maxmemory-clients`).
     pub client_bytes: usize,
-    /// Bytes that one connection may have sent and not had answered (`client-query-buffer-limit`): no command may be longer, and no more are
-    /// read while replies wait to be taken.
+    /// Maximum bytes of unanswered commands of one connection (`client-query-buffer-limit`): the
+    /// maximum length of a command, and the amount that is read ahead while the client does not
+    /// read its replies.
     pub query_bytes: usize,
-    /// Bytes of one reply.
+    /// Maximum bytes of one reply.
     pub reply_bytes: usize,
-    /// Commands that take longer are kept, in microseconds (`slowlog-log-slower-than`).
+    /// Duration above which a command enters the slow log, in microseconds
+    /// (`slowlog-log-slower-than`).
     pub slow_us: u64,
-    /// Slow commands that are kept (`slowlog-max-len`).
+    /// Entries of the slow log (`slowlog-max-len`).
     pub slow_kept: usize,
-    /// The map of a cluster of which this server is one; see `docs/serve.md`.
+    /// The slot map, if this server is one of a cluster; see `docs/serve.md`.
     pub cluster: Option<String>,
-    /// How long a connection may take none of its replies while it has sent as much as may wait behind them, in milliseconds.
+    /// How long a client may read no reply once its unanswered commands have reached their limit,
+    /// in milliseconds. Then the connection is closed.
     pub patience_ms: u64,
-    /// How long connections have to take their replies when the server stops, in milliseconds.
+    /// How long clients have to read their replies when the server stops, in milliseconds.
     pub grace_ms: u64,
-    /// Threads that serve connections, and carry out what they ask for; more than cores, as they may wait for a read.
+    /// Threads that serve connections and execute commands. Should exceed the number of cores
+    /// because commands may block in reads.
     pub workers: usize,
 }
 
-/// What TLS needs.
+/// The TLS configuration.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// The address.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// The server's certificate, and those above it, in PEM (`tls-cert-file`).
+    /// The server's certificate chain, in PEM (`tls-cert-file`).
     pub certificate: PathBuf,
-    /// Its key, in PEM (`tls-key-file`).
+    /// The private key of the certificate, in PEM (`tls-key-file`).
     pub key: PathBuf,
-    /// Whose certificates clients have to show, in PEM (`tls-ca-cert-file`); without it they need none.
+    /// The certificate authorities for client certificates, in PEM (`tls-ca-cert-file`). Without it
+    /// clients need no certificate.
     pub clients: Option<PathBuf>,
 }
 
@@ -83,7 +91,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Why a server should not be started like that.
+    /// Returns the reason to refuse this configuration, or `None` if it is acceptable.
     pub(crate) fn complaint(&self) -> Option<String> {
         if self.listen.is_none() && self.unix.is_none() && self.tls.is_none() {
             return Some("there is no address to listen on".to_owned());
@@ -119,7 +127,7 @@ mod tests {
         assert!(Options { listen: None, ..open }.complaint().is_some());
     }
 
-    /// A server that asks for a password which is nothing looks closed, and is open.
+    /// A server with an empty password looks protected but is open.
     #[test]
     fn an_empty_password_is_refused() {
         for protected in [true, false] {

@@ -1,13 +1,13 @@
-//! The protocol of Redis, versions 2 and 3, as functions of bytes: no socket, no clock.
+//! The Redis protocol, versions 2 and 3, as functions of bytes: no socket, no clock.
 //!
 //! ```text
-//!   Decoder .. commands out of what a client sent       (resp/decode.rs)
+//!   Decoder .. decodes commands from input              (resp/decode.rs)
 //!   inline ... a command typed by a person              (resp/inline.rs)
-//!   Reply .... what a client is told                    (resp/reply.rs)
-//!   Value .... a reply as a client reads it             (resp/value.rs)
+//!   Reply .... encodes replies                          (resp/reply.rs)
+//!   Value .... decodes replies, for clients             (resp/value.rs)
 //! ```
 //!
-//! Everything is bounded before memory is taken for it: a length that a client claims costs nothing until its bytes are there.
+//! Memory is bounded: a length announced by a client allocates nothing before its bytes arrive.
 
 mod decode;
 #[cfg(test)]

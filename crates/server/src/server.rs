@@ -1,4 +1,4 @@
-//! A server from its start to its end.
+//! A server from its start to its stop.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -32,21 +32,23 @@ use crate::slowlog::Slowlog;
 use crate::state::State;
 use crate::statistics::Statistics;
 
-/// How often is looked for what has expired.
+/// Interval between sweeps of expired keys.
 const SWEEP: Duration = Duration::from_millis(100);
-/// Commands that walk far at a time.
+/// Maximum number of long walks at a time.
 const FAR: usize = 4;
-/// Steps of a sweep that become durable together: some milliseconds of work, and 100 KB of the log. Whoever commits beside it waits for both.
+/// Sweep steps per sync: some milliseconds of work and 100 KB of the log, which commits at the same
+/// time also wait for.
 const STEPS: u64 = 8;
-/// Keys that expire while a step of parts is done: each is looked up and locked, and has two entries.
+/// Expired keys that cost as much as one step over parts: each is looked up and locked, and has two
+/// entries.
 const KEYS_OF_STEP: u64 = 32;
-/// The longest pause behind them.
+/// Maximum pause after a group of sweep steps.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long commands that walk far have to come to their end when the server stops.
+/// How long long-running commands may continue when the server stops.
 const LAST_WALK: Duration = Duration::from_millis(500);
 
-/// Why a server could not be started, or not be stopped properly.
+/// The reason that a server could not be started or not be stopped cleanly.
 #[derive(Clone, Debug)]
 pub struct ServeError(String);
 
@@ -71,7 +73,7 @@ impl From<Fault> for ServeError {
     }
 }
 
-/// Where a server listens, as it turned out.
+/// The addresses at which a server listens, with the ports that the system chose.
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
     /// For TCP.
@@ -80,7 +82,7 @@ pub struct Addresses {
     pub tls: Option<SocketAddr>,
     /// The Unix socket.
     pub unix: Option<PathBuf>,
-    /// Of metrics and dashboard.
+    /// For metrics and dashboard.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -95,7 +97,7 @@ impl fmt::Display for Addresses {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     state: Arc<State>,
     runtime: Option<Runtime>,
@@ -105,7 +107,8 @@ pub struct Server {
     addresses: Addresses,
 }
 
-/// A server that listens and does not answer yet: whether the addresses can be had is known before there is a store.
+/// A server that listens but does not answer yet, so that an address in use is detected before the
+/// store is opened.
 pub struct Listening {
     runtime: Runtime,
     doors: Doors,
@@ -115,10 +118,11 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Takes the addresses. Clients wait until [`Self::serve`].
+    /// Binds the addresses. Clients can connect, but wait until [`Self::serve`].
     ///
     /// # Errors
-    /// [`ServeError`]: an address that cannot be had or should not be, a certificate that is none.
+    /// Returns [`ServeError`] if an address cannot be bound or is unsafe, or if a certificate is
+    /// invalid.
     pub fn open(options: Options) -> Result<Self, ServeError> {
         if let Some(complaint) = options.complaint() {
             return Err(ServeError(complaint));
@@ -144,7 +148,8 @@ impl Listening {
     /// Serves a store.
     ///
     /// # Errors
-    /// [`ServeError`]: a store that no server wrote, no threads.
+    /// Returns [`ServeError`] if the store has pairs that no server wrote or is of another version,
+    /// or if a thread cannot be started.
     pub fn serve(self, store: Store, clock: Clock) -> Result<Server, ServeError> {
         let Self { runtime, doors, addresses, cluster, options } = self;
         let (database, count) = Database::open(store.clone(), clock, options.durability)?;
@@ -177,23 +182,24 @@ impl Listening {
 }
 
 impl Server {
-    /// Starts to serve a store. Clients may come when it returns.
+    /// Starts to serve a store. Clients can connect once it returns.
     ///
     /// # Errors
-    /// [`ServeError`]: an address that cannot be had or should not be, a store that no server wrote, a certificate that is none.
+    /// Returns [`ServeError`] if an address cannot be bound or is unsafe, if the store has pairs
+    /// that no server wrote or is of another version, or if a certificate is invalid.
     pub fn start(store: Store, options: Options, clock: Clock) -> Result<Self, ServeError> {
         Listening::open(options)?.serve(store, clock)
     }
 
-    /// Where it listens.
+    /// Returns the addresses at which the server listens.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
-    /// Waits until the process is asked to end, by SIGTERM or SIGINT. From when `ready` is called on, that is heard.
+    /// Waits for SIGTERM or SIGINT. Signals are handled from the call of `ready` on.
     ///
     /// # Errors
-    /// [`ServeError`] if it cannot hear of signals.
+    /// Returns [`ServeError`] if the signal handlers cannot be installed.
     pub fn wait_for_signal(&self, ready: impl FnOnce()) -> Result<(), ServeError> {
         use tokio::signal::unix::{SignalKind, signal};
         let runtime = self.runtime.as_ref().expect("it runs until it is stopped");
@@ -212,11 +218,11 @@ impl Server {
         waited.map_err(|error| ServeError(format!("signals cannot be heard: {error}")))
     }
 
-    /// Stops: nobody new is let in, commands under way are carried out and answered, and the store is closed. Those that take long are told that they
-    /// were not carried out.
+    /// Stops the server: accepts no new clients, executes and answers commands under way, and
+    /// closes the store. Commands that take long get an error and have no effect.
     ///
     /// # Errors
-    /// [`ServeError`] if what was written could not be made durable.
+    /// Returns [`ServeError`] if the writes cannot be made durable.
     pub fn stop(mut self) -> Result<(), ServeError> {
         self.end()
     }
@@ -242,7 +248,7 @@ impl Server {
                 let _ = cut_short.as_mut().poll(context);
                 gone.as_mut().poll(context)
             });
-            // Those who do not take their replies are left behind.
+            // Clients that have not read their replies by now are abandoned.
             let _ = tokio::time::timeout(grace, gone).await;
             state.database.stops.store(true, Ordering::SeqCst);
         });
@@ -261,15 +267,16 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Who wants to know whether it worked calls `stop`.
+        // To learn whether stopping succeeded, callers use `stop`.
         let _ = self.end();
     }
 }
 
-/// What a thread does until the server is over.
+/// The work of a background thread, until the server is over.
 type Work = Box<dyn FnOnce(&State, &AtomicBool) + Send>;
 
-/// Threads that sweep, that ask the store for its counters, and count keys if they have to be counted.
+/// Starts the threads that sweep, that read the store's counters, and that count keys if the count
+/// is not known.
 fn background(
     state: &Arc<State>,
     is_over: &Arc<AtomicBool>,
@@ -286,7 +293,8 @@ fn background(
         threads.push(start(
             "count",
             Box::new(move |state, is_over| {
-                // If they cannot be counted those hear of it who ask how many there are.
+                // If the count fails, commands that need it walk over the keys and report the
+                // error.
                 let _ = count.run(&state.database, &|| is_over.load(Ordering::SeqCst));
             }),
         )?);
@@ -302,8 +310,9 @@ fn observe(state: &State, is_over: &AtomicBool) {
     }
 }
 
-/// Sweeps half of the time at most: where the store keeps it waiting, others wait as well, and have their turn in the pause. What it writes
-/// stands in the log before what others wait for, so it waits itself until that is durable.
+/// Sweeps at most half of the time, because whenever the store delays the sweeper it also delays
+/// the clients, which get their turn in the pause. The sweeper's writes are in the log before the
+/// writes of waiting clients; it therefore waits itself until its writes are durable.
 fn sweep(state: &State, is_over: &AtomicBool) {
     let mut sweeper = Sweeper::default();
     while !is_over.load(Ordering::SeqCst) {
@@ -311,13 +320,15 @@ fn sweep(state: &State, is_over: &AtomicBool) {
         let mut goes_on = true;
         let mut steps = 0;
         while goes_on && steps < STEPS {
-            // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
+            // A failed step is retried later. If the store is unusable, clients learn it from their
+            // own commands.
             let (swept, outcome) = sweeper.step(&state.database);
             state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
             state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
             goes_on = swept.is_unfinished && outcome.is_ok();
             steps += 1 + swept.expired / KEYS_OF_STEP;
-            // As long walks do.
+            // As long walks do, so that the system does not preempt the thread while it holds the
+            // store's lock.
             thread::yield_now();
         }
         if goes_on {

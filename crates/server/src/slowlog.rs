@@ -1,13 +1,13 @@
-//! The last commands that took long.
+//! The slow log: the most recent commands that took long.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// Arguments that are kept of a command, and bytes of each.
+/// Maximum number of arguments kept per command, and bytes kept of each.
 const ARGUMENTS: usize = 32;
 const BYTES: usize = 128;
 
-/// A command that took long.
+/// An entry of the slow log.
 #[derive(Clone, Debug)]
 pub(crate) struct Slow {
     pub id: u64,
@@ -32,7 +32,7 @@ impl Slowlog {
         self.0.lock().expect("nothing panics with it locked")
     }
 
-    /// Keeps a command, as one of `most`.
+    /// Adds a command and keeps the newest `most` entries.
     pub(crate) fn keep(
         &self,
         at_s: u64,
@@ -54,7 +54,7 @@ impl Slowlog {
         inner.last.truncate(most);
     }
 
-    /// The last ones, the newest first.
+    /// Returns up to `most` entries, newest first.
     pub(crate) fn last(&self, most: usize) -> Vec<Slow> {
         self.inner().last.iter().take(most).cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! State that all connections of a server share.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -28,23 +28,24 @@ pub(crate) struct State {
     pub slowlog: Slowlog,
     pub statistics: Arc<Statistics>,
     pub begun_ms: u64,
-    /// The port for TCP, as it turned out.
+    /// The TCP port that the server listens on; 0 if it does not listen on TCP.
     pub port: u16,
     pub drawn: AtomicU64,
     pub observer: Observer,
-    /// Threads that may be in the store at a time: one of those that serve is always free for what needs no store.
+    /// Limits the threads that are in the store: one serving thread is always free for commands
+    /// that need no store.
     pub in_store: Semaphore,
-    /// Commands that walk far at a time: each has a thread besides.
+    /// Limits the long walks that run at a time: each occupies a thread of its own.
     pub far: Semaphore,
 }
 
 impl State {
-    /// A number that nobody can foretell.
+    /// Returns an unpredictable number.
     pub(crate) fn random(&self) -> u64 {
         RandomState::new().hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// What the dashboard shows besides latencies.
+    /// Returns the values of [`GAUGES`] for the dashboard.
     pub(crate) fn gauges(&self) -> [u64; GAUGES.len()] {
         let observed = self.observer.last();
         let (store, memory) = (&observed.inside.stats, &observed.inside.memory);

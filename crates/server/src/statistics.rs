@@ -1,4 +1,4 @@
-//! What the server counts and measures.
+//! Counters and latency statistics of the server.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -9,17 +9,17 @@ use hdrhistogram::Histogram;
 use crate::commands::Group;
 use crate::fault::Fault;
 
-/// Upper ends of the buckets that Prometheus gets, in microseconds.
+/// Upper bounds of the histogram buckets for Prometheus, in microseconds.
 pub(crate) const BUCKETS_US: [u64; 16] = [
     25, 50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 102_400, 409_600,
     1_638_400, 6_553_600,
 ];
-/// Seconds that the dashboard shows.
+/// History of the dashboard, in seconds.
 const WINDOWS: usize = 600;
-/// The longest that is told apart, in microseconds.
+/// Longest duration that the histograms distinguish, in microseconds.
 const LONGEST_US: u64 = 600_000_000;
 
-/// Commands that are measured together.
+/// Commands whose latencies are measured together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Read,
@@ -39,7 +39,7 @@ impl Class {
     }
 }
 
-/// How long commands of a class took, since the server began and in this second.
+/// Latencies of a class: since the server began, and of the current second.
 struct Latencies {
     second: Mutex<Histogram<u64>>,
     buckets: [AtomicU64; BUCKETS_US.len()],
@@ -59,15 +59,15 @@ impl Latencies {
     }
 }
 
-/// A class in Prometheus's terms.
+/// Latencies of a class since the server began, as a Prometheus histogram.
 pub(crate) struct Totals {
-    /// Commands that took no longer than each end of [`BUCKETS_US`].
+    /// Cumulative counts: commands that took at most the corresponding bound of [`BUCKETS_US`].
     pub up_to: Vec<u64>,
     pub count: u64,
     pub sum_us: u64,
 }
 
-/// A class in one second.
+/// Latencies of a class in one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Second {
     pub count: u64,
@@ -82,11 +82,11 @@ pub(crate) struct Second {
 pub(crate) struct Window {
     pub at_ms: u64,
     pub classes: [Second; 3],
-    /// Figures that are as they are: their names are [`GAUGES`].
+    /// Current values; their names are [`GAUGES`].
     pub gauges: [u64; GAUGES.len()],
 }
 
-/// See [`Window::gauges`].
+/// Names of [`Window::gauges`].
 pub(crate) const GAUGES: [&str; 20] = [
     "clients",
     "keys",
@@ -115,10 +115,10 @@ pub(crate) struct Statistics {
     classes: [Latencies; 3],
     windows: Mutex<VecDeque<Window>>,
     pub faults: AtomicU64,
-    /// Those by their kinds, of which there are few.
+    /// Errors by kind; there are few kinds.
     kinds: Mutex<BTreeMap<String, u64>>,
     pub refused: AtomicU64,
-    /// Clients that were ended because they took no replies while they sent more than there is room for.
+    /// Clients that were dismissed: they read no replies while their input exceeded its limit.
     pub stuck: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
@@ -155,7 +155,7 @@ impl Statistics {
         }
     }
 
-    /// Errors that clients were told, by their kinds.
+    /// Returns the number of error replies, by kind.
     pub(crate) fn faults_by_kind(&self) -> BTreeMap<String, u64> {
         self.kinds.lock().expect("nothing panics with it locked").clone()
     }
@@ -165,7 +165,8 @@ impl Statistics {
         self.committed.fetch_add(waiting as u64, Ordering::Relaxed);
     }
 
-    /// A command took so long, from when it began to when its reply could be sent.
+    /// Records a command that took `micros` microseconds from its start until its reply could be
+    /// sent.
     pub(crate) fn took(&self, class: Class, micros: u64) {
         let latencies = &self.classes[class as usize];
         let bucket = BUCKETS_US.iter().position(|end| micros <= *end);
@@ -178,7 +179,7 @@ impl Statistics {
         second.saturating_record(micros.max(1));
     }
 
-    /// Commands since the server began.
+    /// Returns the number of commands since the server began.
     pub(crate) fn commands(&self) -> u64 {
         self.classes.iter().map(|class| class.count.load(Ordering::Relaxed)).sum()
     }
@@ -197,7 +198,7 @@ impl Statistics {
         }
     }
 
-    /// Ends a second.
+    /// Ends the current second and adds it to the history.
     pub(crate) fn end_second(&self, at_ms: u64, gauges: [u64; GAUGES.len()]) {
         let classes = [0, 1, 2].map(|class: usize| {
             let mut second =
@@ -219,13 +220,13 @@ impl Statistics {
         windows.push_back(Window { at_ms, classes, gauges });
     }
 
-    /// The last seconds, the oldest first.
+    /// Returns the recent seconds, oldest first.
     pub(crate) fn windows(&self) -> Vec<Window> {
         self.windows.lock().expect("nothing panics with it locked").iter().cloned().collect()
     }
 }
 
-/// How a command is measured.
+/// Returns the class in which a command is measured.
 pub(crate) fn class_of(group: Group, is_write: bool) -> Class {
     match group {
         Group::Connection | Group::Server | Group::Cluster | Group::Scripting => Class::Other,

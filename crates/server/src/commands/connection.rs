@@ -1,4 +1,4 @@
-//! Commands on the connection that they come by.
+//! Commands on the own connection.
 
 use super::help::other_part;
 use super::parse::{self, is};
@@ -37,7 +37,7 @@ pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn select(call: &mut Call<'_>) -> Outcome {
-    // What is no number names no other database: nothing changes, as with Redis.
+    // An argument that is not a number changes nothing, as in Redis.
     call.session.is_astray = parse::integer(call.argument(1))? != 0;
     if call.session.is_astray {
         return Err(Fault::error("DB index is out of range"));
@@ -72,7 +72,7 @@ fn authenticate(call: &mut Call<'_>, user: Option<&[u8]>, password: &[u8]) -> Ou
     Err(Fault::of_kind("WRONGPASS invalid username-password pair or user is disabled."))
 }
 
-/// Takes as long for a password that is nearly right as for any other of its length.
+/// Compares in a time that depends only on the length of the given password.
 fn is_same(wanted: &[u8], given: &[u8]) -> bool {
     let mut difference = u8::from(wanted.len() != given.len());
     for (place, byte) in given.iter().enumerate() {
@@ -196,7 +196,7 @@ pub(super) fn client(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Which connections CLIENT LIST is asked for.
+/// The connections that CLIENT LIST returns.
 enum Listed {
     All,
     None,
@@ -213,7 +213,7 @@ impl Listed {
     }
 }
 
-/// Nobody follows, and nobody subscribes: those who are there are `normal`.
+/// All connections are `normal`: there are no replicas and no subscribers.
 fn listed(which: &[&[u8]]) -> Result<Listed, Fault> {
     match which {
         [] => Ok(Listed::All),
@@ -238,7 +238,7 @@ fn listed(which: &[&[u8]]) -> Result<Listed, Fault> {
     }
 }
 
-/// What reads would be for on a replica; there is none.
+/// No effect: it would allow reads on a replica, and there are no replicas.
 pub(super) fn readonly(call: &mut Call<'_>) -> Outcome {
     match call.state.cluster {
         Some(_) => call.ok(),

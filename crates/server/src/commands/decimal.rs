@@ -1,24 +1,25 @@
-//! Numbers with fractions as text, of INCRBYFLOAT and HINCRBYFLOAT.
+//! Decimal numbers as text, for INCRBYFLOAT and HINCRBYFLOAT.
 //!
-//! Sums are exact in decimal, to 17 places behind the point, which is what Redis shows; its own are of binary numbers of 80 bits, so
-//! that it may show another last digit or two of large ones. What is too large for that is added as usual numbers are.
+//! Sums are exact to 17 decimal places, which is what Redis prints. Redis adds 80-bit binary floats
+//! and may therefore differ in the last digit or two of large numbers. Numbers beyond this range
+//! are added as 64-bit floats.
 
 use crate::fault::Fault;
 
-/// Places behind the point.
+/// Decimal places.
 const PLACES: i32 = 17;
 const ONE: i128 = 10_i128.pow(PLACES as u32);
 
-/// A number.
+/// A parsed number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Number {
-    /// In units of the last place.
+    /// In units of the last decimal place.
     Exact(i128),
     Large(f64),
     Infinite,
 }
 
-/// What a text says, if it is a number.
+/// Parses a number.
 pub(super) fn parse(text: &[u8]) -> Option<Number> {
     let text = std::str::from_utf8(text).ok()?;
     let number: f64 = text.parse().ok()?;
@@ -27,12 +28,13 @@ pub(super) fn parse(text: &[u8]) -> Option<Number> {
     }
     if number.is_infinite() {
         let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-        return (!has_digits).then_some(Number::Infinite); // else it is out of range
+        // Digits that overflow are out of range.
+        return (!has_digits).then_some(Number::Infinite);
     }
     Some(exact(text).map_or(Number::Large(number), Number::Exact))
 }
 
-/// A number as it is written, in units of the last place; what is beyond that is rounded.
+/// Returns the number in units of the last decimal place, rounded, or `None` if it is out of range.
 fn exact(text: &str) -> Option<i128> {
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().ok()?;
@@ -53,7 +55,7 @@ fn exact(text: &str) -> Option<i128> {
     Some(if is_negative { -number } else { number })
 }
 
-/// A number as text, and more; what is not there is 0.
+/// Adds to a decimal number in text; a missing value counts as 0.
 pub(super) fn increased(
     value: Option<Vec<u8>>,
     by: Number,

@@ -1,11 +1,11 @@
-//! Commands that have parts, and what is said to those who ask for one that is not there.
+//! Subcommands, and the replies to HELP and to unknown subcommands.
 
 use super::Outcome;
 use super::parse::is;
 use crate::fault::Fault;
 use crate::resp::Reply;
 
-/// Parts of commands, as one writes them.
+/// Syntax of the subcommands of each command.
 const PARTS: [(&str, &[&str]); 7] = [
     (
         "CLIENT",
@@ -32,7 +32,7 @@ const PARTS: [(&str, &[&str]); 7] = [
     ("SLOWLOG", &["GET [count]", "LEN", "RESET"]),
 ];
 
-/// HELP, or a part that is not there.
+/// Replies to HELP; returns an error for an unknown subcommand.
 pub(super) fn other_part(reply: &mut Reply, word: &[u8], command: &str) -> Outcome {
     let parts = PARTS.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, parts)| parts);
     if is(word, "HELP") {

@@ -1,4 +1,4 @@
-//! Commands on keys, whatever they hold.
+//! Commands on keys of any kind.
 
 use std::ops::Bound;
 
@@ -34,7 +34,7 @@ pub(super) fn type_of(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Every kind is kept in one way. Nothing counts uses, so that nothing can be said of them.
+/// Each kind has one encoding. Accesses are not counted, so FREQ and IDLETIME return an error.
 pub(super) fn object(call: &mut Call<'_>) -> Outcome {
     let word = call.argument(1);
     let &[_, _, key] = call.arguments else { return other_part(call.reply, word, "OBJECT") };
@@ -67,7 +67,7 @@ pub(super) fn pexpiretime(call: &mut Call<'_>) -> Outcome {
     say_expiry(call, |at, _| at)
 }
 
-/// -2 for a key that is not there, -1 for one that does not expire.
+/// Replies -2 for a missing key and -1 for a key without an expiry.
 fn say_expiry(call: &mut Call<'_>, say: impl Fn(u64, u64) -> u64) -> Outcome {
     let now = call.access.now;
     let answer = match call.access.look(call.key())?.map(|entry| entry.expiry()) {
@@ -113,7 +113,7 @@ fn expire_at(call: &mut Call<'_>, unit: i64, from: u64, command: &str) -> Outcom
     }
     let at = parse::time(call.argument(2), unit, from, command)?.max(0) as u64;
     let is_set = call.access.expire(call.key(), |before| {
-        // A key that never expires counts as one that expires last.
+        // A key without an expiry counts as one that expires last.
         let is_wanted = (!nx || before.is_none())
             && (!xx || before.is_some())
             && (!gt || before.is_some_and(|before| at > before))
@@ -202,7 +202,8 @@ pub(super) fn randomkey(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// `KEYRANGE min max [LIMIT offset count] [WITHVALUES]`: keys in order, with bounds as ZRANGEBYLEX has them.
+/// `KEYRANGE min max [LIMIT offset count] [WITHVALUES]`: returns keys in order, with the bounds of
+/// ZRANGEBYLEX.
 pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
     let (mut limit, mut with_values) = (Limit::NONE, false);
     let mut rest = &call.arguments[3..];
@@ -237,7 +238,7 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Says those that a limit lets through.
+/// Calls `say` for the items within the limit.
 fn gather<T>(
     all: impl Iterator<Item = Result<T, Fault>>,
     mut limit: Limit,
@@ -256,7 +257,7 @@ fn gather<T>(
 }
 
 fn say_pair(items: &mut Items<'_>, found: &Found, is_pair: bool) -> Outcome {
-    // What is no string has no value of its own.
+    // Only strings have a value here; collections show null.
     let value = match &found.entry {
         Entry::String { value, .. } => Some(&value[..]),
         Entry::Head(_) => None,
@@ -272,7 +273,7 @@ fn say_pair(items: &mut Items<'_>, found: &Found, is_pair: bool) -> Outcome {
     items.one(|reply| reply.maybe_bulk(value))
 }
 
-/// Removes everything that is there when it begins. Takes as long as there are keys.
+/// Removes all keys that exist when it begins. Takes time proportional to their number.
 pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
     match &call.arguments[1..] {
         [] => {}

@@ -1,17 +1,17 @@
-//! Arguments that are numbers and words.
+//! Parsing of arguments.
 
 use std::ops::Bound;
 
 use crate::data::selection::Limit;
 use crate::fault::Fault;
 
-/// Whether an argument is this word, in whatever case.
+/// Whether an argument is this word; case-insensitive.
 pub(super) fn is(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
 }
 
 pub(crate) fn integer(argument: &[u8]) -> Result<i64, Fault> {
-    // As Redis: no sign before a positive number, no blanks, no zeros in front.
+    // As in Redis: no plus sign, no blanks, no leading zeros.
     let digits = argument.strip_prefix(b"-").unwrap_or(argument);
     let is_plain = digits.iter().all(u8::is_ascii_digit)
         && (digits.len() == 1 || digits.first() != Some(&b'0'))
@@ -20,7 +20,7 @@ pub(crate) fn integer(argument: &[u8]) -> Result<i64, Fault> {
     text.and_then(|text| text.parse().ok()).ok_or_else(Fault::not_an_integer)
 }
 
-/// A number that counts something.
+/// Parses a number that must not be negative.
 pub(super) fn count(argument: &[u8]) -> Result<usize, Fault> {
     let number = integer(argument).ok().and_then(|number| usize::try_from(number).ok());
     number.ok_or_else(|| Fault::error("value is out of range, must be positive"))
@@ -32,7 +32,8 @@ pub(super) fn float(argument: &[u8]) -> Result<f64, Fault> {
     if number.is_nan() { Err(Fault::not_a_float()) } else { Ok(number) }
 }
 
-/// A score. What is written with digits and is too large or too small for one is none; bounds of scores may be.
+/// Parses a score. Digits that overflow or underflow are an error here, but not in bounds of
+/// scores.
 pub(super) fn score(argument: &[u8]) -> Result<f64, Fault> {
     let number = float(argument)?;
     let mantissa = argument.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
@@ -41,7 +42,7 @@ pub(super) fn score(argument: &[u8]) -> Result<f64, Fault> {
     if is_beyond { Err(Fault::not_a_float()) } else { Ok(number) }
 }
 
-/// A bound of scores: `(` before it leaves it out.
+/// Parses a bound of scores; the prefix `(` makes it exclusive.
 pub(super) fn score_bound(argument: &[u8]) -> Result<Bound<f64>, Fault> {
     let wrong = |_| Fault::error("min or max is not a float");
     match argument.strip_prefix(b"(") {
@@ -50,7 +51,8 @@ pub(super) fn score_bound(argument: &[u8]) -> Result<Bound<f64>, Fault> {
     }
 }
 
-/// A bound of names: `[` before it takes it in, `(` leaves it out, `-` and `+` stand for the first and last of all.
+/// Parses a bound of names: prefix `[` for inclusive, `(` for exclusive; `-` and `+` are the ends
+/// of all names.
 pub(super) fn name_bound(argument: &[u8], is_max: bool) -> Result<NameBound<'_>, Fault> {
     match argument {
         b"-" if is_max => Ok(NameBound::Nothing),
@@ -62,15 +64,16 @@ pub(super) fn name_bound(argument: &[u8], is_max: bool) -> Result<NameBound<'_>,
     }
 }
 
-/// See [`name_bound`].
+/// The result of [`name_bound`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NameBound<'a> {
     At(Bound<&'a [u8]>),
-    /// Nothing lies within.
+    /// The range is empty.
     Nothing,
 }
 
-/// `LIMIT offset count`. A negative count is no bound; a negative offset passes over all.
+/// Parses `LIMIT offset count`. A negative count means no limit; a negative offset skips
+/// everything.
 pub(super) fn limit(offset: &[u8], count: &[u8]) -> Result<Limit, Fault> {
     let (offset, count) = (integer(offset)?, integer(count)?);
     Ok(match usize::try_from(offset) {
@@ -79,7 +82,8 @@ pub(super) fn limit(offset: &[u8], count: &[u8]) -> Result<Limit, Fault> {
     })
 }
 
-/// A time from now on or since 1970, in milliseconds since 1970; `unit` is a second or a millisecond in milliseconds.
+/// Parses a time relative to `from`, in units of `unit` milliseconds. Returns milliseconds since
+/// 1970.
 pub(super) fn time(argument: &[u8], unit: i64, from: u64, command: &str) -> Result<i64, Fault> {
     let span = integer(argument)?;
     let wrong = || Fault::error(format!("invalid expire time in '{command}' command"));

@@ -1,4 +1,4 @@
-//! Commands on parts of sorted sets: by rank, by score, by name.
+//! Commands on ranges of sorted sets: by rank, by score, by name.
 
 use std::ops::Bound;
 
@@ -9,7 +9,7 @@ use crate::data::selection::{Limit, Selection, Span};
 use crate::fault::Fault;
 use crate::resp::Protocol;
 
-/// What a range is of.
+/// The order of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Rank,
@@ -45,7 +45,7 @@ fn range(call: &mut Call<'_>, by: By, direction: Direction) -> Outcome {
     let (selection, with_scores) = asked(call, by, direction)?;
     let (access, key) = (call.access, call.key());
     let mut items = call.items();
-    // Version 3 has pairs, version 2 a flat list.
+    // RESP3 returns pairs, RESP2 a flat list.
     let are_pairs = items.protocol() == Protocol::Resp3;
     access.each_selected(key, &selection, |member, score| {
         say(&mut items, member, with_scores.then_some(score), are_pairs)
@@ -54,7 +54,7 @@ fn range(call: &mut Call<'_>, by: By, direction: Direction) -> Outcome {
     Ok(())
 }
 
-/// What a range command asks for, and whether with scores.
+/// Parses the selection of a range command, and whether scores are requested.
 fn asked<'a>(
     call: &Call<'a>,
     mut by: By,
@@ -92,7 +92,7 @@ fn asked<'a>(
     Ok((Selection { span, direction, limit: limit.unwrap_or(Limit::NONE) }, with_scores))
 }
 
-/// What the second and the third argument say. Of a range that goes down the upper bound comes first.
+/// Parses the second and third argument. In a descending range the upper bound comes first.
 fn span<'a>(call: &Call<'a>, by: By, direction: Direction) -> Result<Span<'a>, Fault> {
     let (first, second) = (call.argument(2), call.argument(3));
     let (min, max) = match direction {
@@ -109,7 +109,7 @@ fn span<'a>(call: &Call<'a>, by: By, direction: Direction) -> Result<Span<'a>, F
     })
 }
 
-/// One member, alone or with its score.
+/// Replies with one member, with or without its score.
 fn say(items: &mut Items<'_>, member: &[u8], score: Option<f64>, are_pairs: bool) -> Outcome {
     match score {
         Some(score) if are_pairs => items.one(|reply| {
@@ -181,7 +181,7 @@ fn pop(call: &mut Call<'_>, direction: Direction) -> Outcome {
     let selection = Selection { span, direction, limit };
     let (access, key) = (call.access, call.key());
     let mut items = call.items();
-    // The one member that is popped without a count is no pair, in version 3 either.
+    // A single member popped without a count is not nested as a pair, in RESP3 either.
     let are_pairs = count.is_some() && items.protocol() == Protocol::Resp3;
     access.take_selected(key, &selection, |member, score| {
         say(&mut items, member, Some(score), are_pairs)

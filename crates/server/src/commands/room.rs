@@ -1,5 +1,7 @@
-//! Memory for replies. How long one gets is not known before; so it is set aside while the reply grows, of what all connections have together, and is the
-//! connection's until the reply is sent. No other connection is ended for it: where there is none the client is told so, and may ask for parts.
+//! Memory for replies. The length of a reply is not known in advance, so memory is reserved while
+//! the reply grows, from the budget of all connections. The reservation lasts until the reply is
+//! sent. No other connection is ended for it: if no memory is left, the client gets an error and
+//! can request smaller parts.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,18 +12,18 @@ use crate::fault::Fault;
 use crate::resp::{Protocol, Reply};
 use crate::state::State;
 
-/// Bytes of a reply for which nothing is set aside besides what each batch of commands has.
+/// Length of a reply, in bytes, up to which the reservation of the batch suffices.
 pub(super) const FREE_REPLY: usize = 1 << 20;
 
 /// See the module's documentation.
 pub(crate) struct Room<'a> {
     clients: &'a Clients,
     client: Arc<Client>,
-    /// Bytes that are set aside for the connection besides.
+    /// Bytes otherwise reserved for the connection.
     besides: usize,
-    /// Bytes of one reply at most.
+    /// Maximum length of a reply, in bytes.
     most: usize,
-    /// Bytes that were set aside for it.
+    /// Bytes reserved for the reply.
     taken: Cell<usize>,
 }
 
@@ -32,7 +34,7 @@ impl<'a> Room<'a> {
         Self { clients: &state.clients, client, besides, most, taken }
     }
 
-    /// Sets aside what replies of so many bytes take, those of the batch before them included.
+    /// Reserves memory for replies of `bytes` bytes, including earlier replies of the batch.
     pub(crate) fn take(&self, bytes: usize) -> Outcome {
         let most = self.most;
         if bytes > most {
@@ -40,7 +42,7 @@ impl<'a> Room<'a> {
                 format!("the reply would have more than {most} bytes; ask for parts of it");
             return Err(Fault::error(message));
         }
-        // It grows by doubling.
+        // The buffer grows by doubling.
         let wanted = (2 * bytes).next_multiple_of(FREE_REPLY);
         if bytes <= FREE_REPLY || wanted <= self.taken.get() {
             return Ok(());
@@ -54,16 +56,16 @@ impl<'a> Room<'a> {
         Ok(())
     }
 
-    /// Whether a page of so many bytes should get no longer.
+    /// Whether a page of `bytes` bytes should end here.
     pub(crate) fn is_full(&self, bytes: usize) -> bool {
         bytes > self.most / 2 || self.take(bytes).is_err()
     }
 }
 
-/// Things that are said one by one, whose number is said in front of them when it is known.
+/// Items of a reply whose number is inserted before them at the end.
 pub(crate) struct Items<'a> {
     reply: &'a mut Reply,
-    /// Where they begin in it.
+    /// Offset of the items in the reply.
     begin: usize,
     pub count: usize,
     pub room: Room<'a>,
@@ -82,30 +84,30 @@ impl<'a> Items<'a> {
         self.one(|reply| reply.bulk(bytes))
     }
 
-    /// One more, however it is said.
+    /// Adds an item written by `say`.
     pub(crate) fn one(&mut self, say: impl FnOnce(&mut Reply)) -> Outcome {
         say(self.reply);
         self.count += 1;
         self.room.take(self.reply.len())
     }
 
-    /// One more of a page. Whether that ends is decided behind it.
+    /// Adds an item to a page. The caller then checks whether the page is full.
     pub(crate) fn on_page(&mut self, bytes: &[u8]) {
         self.reply.bulk(bytes);
         self.count += 1;
     }
 
-    /// Whether a page of them should get no longer.
+    /// Whether the page should end here.
     pub(crate) fn are_full(&self) -> bool {
         self.room.is_full(self.reply.len())
     }
 
-    /// Says that they are an array.
+    /// Completes the items as an array.
     pub(crate) fn end(self) {
         self.end_behind(|_| {});
     }
 
-    /// The same, with something in front of it.
+    /// Completes the items as an array, preceded by the output of `say`.
     pub(crate) fn end_behind(self, say: impl FnOnce(&mut Reply)) {
         let count = self.count;
         self.reply.insert(self.begin, |reply| {
@@ -114,7 +116,7 @@ impl<'a> Items<'a> {
         });
     }
 
-    /// Says that they are a map, keys and values in turns.
+    /// Completes the items as a map; keys and values alternate.
     pub(crate) fn end_as_map(self) {
         let pairs = self.count / 2;
         self.reply.insert(self.begin, |reply| reply.map(pairs));
@@ -127,7 +129,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// Several that are made at the same time have together what there is, and each hears of it.
+    /// Concurrent replies share one budget, and the one that exceeds it gets an error.
     #[test]
     fn replies_have_room_together() {
         let clients = Clients::new(22 * MIB);

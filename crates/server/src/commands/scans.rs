@@ -1,4 +1,4 @@
-//! SCAN, HSCAN and ZSCAN: names, some at a time; and names drawn at random.
+//! SCAN, HSCAN and ZSCAN, and random elements.
 
 use std::ops::Bound;
 
@@ -12,12 +12,12 @@ use crate::fault::Fault;
 use crate::glob;
 use crate::resp::{Protocol, Reply};
 
-/// What a cursor goes through: one of another kind is not taken for it.
+/// The spaces of cursors; a cursor is valid only in its own space.
 const KEYS: u8 = b'k';
 const FIELDS: u8 = b'f';
 const MEMBERS: u8 = b'm';
 
-/// What SCAN is asked for.
+/// The options of a scan.
 struct Scan<'a> {
     pattern: Option<&'a [u8]>,
     count: usize,
@@ -28,7 +28,7 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
     let (after, asked) = (cursor(call, 1, KEYS)?, options(&call.arguments[2..], true)?);
     let prefix = asked.pattern.map(glob::prefix).unwrap_or_default();
     let lower = match &after {
-        // A cursor of another pattern may stand before this one's first key.
+        // The cursor of a scan with another pattern may be before this prefix.
         Some(key) if key[..] >= prefix[..] => Bound::Excluded(&key[..]),
         _ => Bound::Included(&prefix[..]),
     };
@@ -58,7 +58,7 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Whether a key is of the kind with a name. That of a string is known; of a collection its head is read.
+/// Whether a key is of the named kind. For a collection this reads its head.
 fn is_of_kind(names: &Names<'_>, name: &Name, kind: &[u8]) -> Result<bool, Fault> {
     Ok(names.kind(name)?.is_some_and(|of| is(kind, of.name())))
 }
@@ -67,10 +67,10 @@ pub(super) fn hscan(call: &mut Call<'_>) -> Outcome {
     scan_parts(call, Kind::Hash, FIELDS, |value| Ok(value.to_vec()))
 }
 
-/// In the order of names: one whose score changes is given once all the same.
+/// Scans in the order of names, so that a member whose score changes is still returned once.
 pub(super) fn zscan(call: &mut Call<'_>) -> Outcome {
     scan_parts(call, Kind::SortedSet, MEMBERS, |record| {
-        // A string, in version 3 as well.
+        // The score is a string, in RESP3 too.
         Ok(Reply::double_text(records::decode_score(record)?).into_bytes())
     })
 }
@@ -91,7 +91,7 @@ fn scan_parts(
     let asked = options(words, false)?;
     let (mut seen, mut last, mut has_more) = (0, Vec::new(), false);
     access.each_part(key, (kind, Gives::Pairs), after.as_deref(), |name, record| {
-        // One at least, or it would go on where it began.
+        // At least one element per page, or the scan would not advance.
         if seen >= asked.count || seen > 0 && page.items.are_full() {
             has_more = true;
             return Ok(false);
@@ -108,7 +108,7 @@ fn scan_parts(
     Ok(())
 }
 
-/// A page of a scan: names that it has found, and where it goes on. A page for which there is no more room ends there.
+/// A page of a scan: the elements found, and the cursor. A page ends early if memory runs short.
 struct Page<'a> {
     items: Items<'a>,
     cursors: &'a Cursors,
@@ -120,7 +120,7 @@ impl<'a> Page<'a> {
         Self { items: call.items(), cursors }
     }
 
-    /// Says the cursor behind what was looked at last, if there may be more, and what was found.
+    /// Completes the page with a cursor after `last`, or with cursor 0 if the scan is complete.
     fn end(self, space: u8, last: Option<&[u8]>) {
         let cursor = last.map_or(0, |name| self.cursors.keep(space, name)).to_string();
         self.items.end_behind(|reply| {
@@ -130,11 +130,12 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The name behind which to go on: a cursor that none gave stands behind all.
+/// Returns the name after which the scan continues. For a cursor that was never issued, this is
+/// after all names.
 fn cursor(call: &Call<'_>, place: usize, space: u8) -> Result<Option<Box<[u8]>>, Fault> {
     let text = std::str::from_utf8(call.argument(place)).ok();
     let cursor: Option<u64> = text.and_then(|text| match text.strip_prefix('-') {
-        // As C reads it.
+        // As C's `strtoul` does.
         Some(digits) => digits.parse().ok().map(u64::wrapping_neg),
         None => text.parse().ok(),
     });
@@ -183,7 +184,8 @@ pub(super) fn zrandmember(call: &mut Call<'_>) -> Outcome {
     })
 }
 
-/// Parts drawn at random, in the order of their names: some of them, or, of a negative count, each as often as it is drawn.
+/// Replies with random parts in the order of their names: distinct ones, or with repetitions if the
+/// count is negative.
 fn random(
     call: &mut Call<'_>,
     kind: Kind,
@@ -205,7 +207,7 @@ fn random(
     let are_pairs = with_records && items.protocol() == Protocol::Resp3;
     let choose = |there: u64| {
         let draws = drawn_of(count, there, state.options.reply_bytes as u64 / 8)?;
-        // Each is a number before it is a name.
+        // Each draw occupies 8 bytes before its name is read.
         room.take(8 * draws as usize)?;
         Ok(chosen(count > 0, draws, there, || state.random()))
     };
@@ -234,7 +236,7 @@ fn random(
     Ok(())
 }
 
-/// How many to draw.
+/// Parses the number of draws.
 fn draws(argument: &[u8]) -> Result<i64, Fault> {
     let most = i64::MAX;
     let message = || format!("value is out of range, value must between -{most} and {most}");
@@ -242,20 +244,21 @@ fn draws(argument: &[u8]) -> Result<i64, Fault> {
     if count == i64::MIN { Err(Fault::error(message())) } else { Ok(count) }
 }
 
-/// As far as Redis goes.
+/// Checks the limits of Redis.
 fn check_draws(count: i64, with_records: bool) -> Outcome {
     let most = i64::MAX / 2;
     let is_far = with_records && (count < -most || count > most);
     if is_far { Err(Fault::error("value is out of range")) } else { Ok(()) }
 }
 
-/// How many are drawn of so many: `count` different ones, or, if it is negative, as many draws.
+/// Returns the number of draws from `there` parts: `count` distinct ones, or `-count` with
+/// repetitions.
 fn drawn_of(count: i64, there: u64, most: u64) -> Result<u64, Fault> {
     let draws = count.unsigned_abs().min(if count > 0 { there } else { u64::MAX });
     if draws > most { Err(Fault::error("value is out of range")) } else { Ok(draws) }
 }
 
-/// Which of so many are drawn, in order: different ones, or any.
+/// Returns the drawn positions out of `there`, in ascending order.
 fn chosen(
     are_different: bool,
     draws: u64,
@@ -263,7 +266,8 @@ fn chosen(
     mut random: impl FnMut() -> u64,
 ) -> Vec<u64> {
     let mut chosen: Vec<u64> = if are_different {
-        // Floyd's way: each of the last places, or, if what is drawn up to it was there before, itself.
+        // Floyd's algorithm: for each of the last `draws` places, draws up to it, and inserts the
+        // place itself if the draw is in the set already.
         let mut set = std::collections::BTreeSet::new();
         for place in there - draws..there {
             let drawn = random() % (place + 1);

@@ -1,12 +1,14 @@
-//! Scripts, of which there are none: what is said so that clients neither wait for them nor try again for ever.
+//! Replies to script commands. Scripts are not supported; the errors are chosen so that clients
+//! neither wait nor retry forever.
 
 use super::help::other_part;
 use super::parse::is;
 use super::{Call, Outcome};
 use crate::fault::Fault;
 
-/// What is said to commands that run scripts, if it is one. To EVALSHA as to one whose script is not known: clients send the script itself then, and
-/// learn with EVAL that no script runs; another error has some try EVALSHA for ever.
+/// Returns the error for a command that runs scripts. EVALSHA gets NOSCRIPT: clients then send the
+/// script with EVAL, whose error is final. After any other error some clients repeat EVALSHA
+/// forever.
 pub(super) fn refusal(name: &[u8]) -> Option<Fault> {
     let is_one_of = |names: &[&str]| names.iter().any(|other| is(name, other));
     if is_one_of(&["EVALSHA", "EVALSHA_RO"]) {

@@ -31,7 +31,7 @@ pub(super) fn lastsave(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// A master that nobody follows.
+/// A master without replicas.
 pub(super) fn role(call: &mut Call<'_>) -> Outcome {
     call.reply.array(3);
     call.reply.bulk(b"master");
@@ -40,7 +40,7 @@ pub(super) fn role(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// How many replicas have what was written: none, and none will come while one waits.
+/// Returns 0 at once: there are no replicas, and none can join during the wait.
 pub(super) fn wait(call: &mut Call<'_>) -> Outcome {
     parse::integer(call.argument(1))?;
     let timeout = parse::integer(call.argument(2));
@@ -76,7 +76,7 @@ pub(super) fn config(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-/// Settings under the names that `redis.conf` has for them.
+/// Returns the settings under their names in `redis.conf`.
 fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
     let options = &call.state.options;
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
@@ -167,7 +167,8 @@ fn say_spec(reply: &mut Reply, spec: &Spec) {
     reply.integer(first);
     reply.integer(last);
     reply.integer(step);
-    // Categories of ACL, tips, specifications of keys and parts: none are told, and clients of Redis 7 look for them.
+    // ACL categories, tips, key specifications and subcommands are empty, but clients of Redis 7
+    // expect them.
     reply.set(0);
     (0..3).for_each(|_| reply.array(0));
 }

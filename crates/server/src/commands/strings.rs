@@ -6,7 +6,8 @@ use super::{Call, Outcome};
 use crate::data::strings::{Lifetime, SetOptions, When};
 use crate::fault::Fault;
 
-/// Refuses a value that is longer than what the store takes, before any of a command is written.
+/// Returns an error if a value is too long for the store. Called before anything of a command is
+/// written.
 pub(super) fn check_length(call: &Call<'_>, length: usize) -> Outcome {
     let most = call.access.database.longest_value;
     if length <= most {
@@ -40,7 +41,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
 fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
     let (mut options, mut time) = (SetOptions::default(), None);
     let mut rest = &call.arguments[3..];
-    // The same may be said twice; of times the last one counts.
+    // Options may be repeated; of several times with the same unit the last one counts.
     while let [word, behind @ ..] = rest {
         rest = behind;
         match word {
@@ -65,7 +66,7 @@ fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
     Ok(options)
 }
 
-/// What an option counts in, in milliseconds, and from when.
+/// Returns the unit of a time option in milliseconds, and the time it is relative to.
 fn time_unit(word: &[u8], now: u64) -> Option<(i64, u64)> {
     let units = [("EX", 1_000, now), ("PX", 1, now), ("EXAT", 1_000, 0), ("PXAT", 1, 0)];
     units.into_iter().find(|(name, ..)| is(word, name)).map(|(_, unit, from)| (unit, from))
@@ -119,7 +120,7 @@ pub(super) fn getdel(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
     let now = call.access.now;
-    // An option that is none is told first, a time that is none only to whom has the string.
+    // A syntax error is reported first; an invalid time only if the string exists.
     let asked = match &call.arguments[2..] {
         [] => None,
         [word] if is(word, "PERSIST") => Some(None),
@@ -150,7 +151,8 @@ pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// From one place to another, the last included; negative ones count from the end, and those before the first stand for it, as in Redis.
+/// Returns the bytes from `start` to `end`, inclusive. Negative positions count from the end and
+/// are clamped to the first byte, as in Redis.
 fn part(bytes: &[u8], start: i64, end: i64) -> &[u8] {
     let length = bytes.len() as i64;
     let from_front = |place: i64| if place < 0 { place.saturating_add(length) } else { place };
@@ -178,7 +180,7 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
     let (offset, part) = (parse::integer(call.argument(2))?, call.argument(3));
     let offset = usize::try_from(offset).map_err(|_| Fault::error("offset is out of range"))?;
     if part.is_empty() {
-        // Nothing is written, and no string made.
+        // No string is created.
         return strlen(call);
     }
     let length = call.access.change(call.key(), |value| {
@@ -231,7 +233,7 @@ fn add(call: &mut Call<'_>, by: i64) -> Outcome {
     Ok(())
 }
 
-/// A number as text, and one more; what is not there is 0.
+/// Adds to a number in decimal text; a missing value counts as 0.
 pub(super) fn added(value: Option<Vec<u8>>, by: i64) -> Result<(Vec<u8>, i64), Fault> {
     let number = value.map_or(Ok(0), |value| parse::integer(&value))?;
     let sum = number.checked_add(by);
@@ -243,7 +245,7 @@ pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     let room = call.room();
     call.reply.array(call.arguments.len() - 1);
     for key in &call.arguments[1..] {
-        // A key that holds something else has no string.
+        // A key of another kind shows null.
         let value = match call.access.string(key) {
             Err(fault) if fault == Fault::wrong_type() => None,
             value => value?,
@@ -254,7 +256,7 @@ pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// Keys and values.
+/// Pairs of key and value.
 type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
 
 fn pairs<'a>(call: &Call<'a>, command: &str) -> Result<Pairs<'a>, Fault> {

@@ -1,11 +1,11 @@
-//! All commands there are.
+//! The table of all commands.
 
 use super::{
     Call, Outcome, connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets,
     strings, transactions,
 };
 
-/// What a command is about.
+/// The group of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Group {
     String,
@@ -20,7 +20,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// As COMMAND DOCS has it.
+    /// Returns the name for COMMAND DOCS.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -36,26 +36,26 @@ impl Group {
     }
 }
 
-/// Where the keys are among the arguments of a command.
+/// The positions of keys among the arguments of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum At {
     Nowhere,
     /// The first argument.
     First,
-    /// The second one.
+    /// The second argument.
     Second,
-    /// The first two.
+    /// The first two arguments.
     Two,
     /// All arguments.
     All,
-    /// Every second one.
+    /// Every other argument, from the first on.
     Pairs,
 }
 
 /// A command.
 pub(crate) struct Spec {
     pub name: &'static str,
-    /// How many arguments it takes, its name included; as many or more, if negative.
+    /// Number of arguments, including the name; a minimum if negative.
     pub arity: i32,
     pub group: Group,
     pub is_write: bool,
@@ -70,17 +70,18 @@ impl Spec {
         if self.arity < 0 { arguments >= arity } else { arguments == arity }
     }
 
-    /// Whether one may say it before one has said who one is.
+    /// Whether the command is allowed before authentication.
     pub(crate) fn is_for_strangers(&self) -> bool {
         matches!(self.name, "AUTH" | "HELLO" | "QUIT" | "RESET")
     }
 
-    /// Whether it may wait for the store, or for others who do.
+    /// Whether the command may block in the store or on a lock.
     pub(crate) fn needs_store(&self) -> bool {
         self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
     }
 
-    /// Whether it works on what is in a database. EXEC only by the commands that it carries out.
+    /// Whether the command works on the keys of a database. EXEC does so only through its queued
+    /// commands.
     pub(crate) fn works_on_keys(&self) -> bool {
         match self.name {
             "EXEC" => false,
@@ -89,7 +90,8 @@ impl Spec {
         }
     }
 
-    /// The first key's place, the last one's (from the end, if negative), and from each to the next.
+    /// Returns the positions of the first and the last key (negative: from the end), and the step
+    /// between keys.
     pub(crate) fn key_places(&self) -> (i64, i64, i64) {
         match self.keys {
             At::Nowhere => (0, 0, 0),
@@ -101,7 +103,7 @@ impl Spec {
         }
     }
 
-    /// The keys among these arguments.
+    /// Returns the keys among the arguments.
     pub(crate) fn keys<'a>(&self, arguments: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
         let (before, most, step) = match self.keys {
             At::Nowhere => (1, 0, 1),
@@ -115,7 +117,7 @@ impl Spec {
     }
 }
 
-/// The command of this name, in whatever case.
+/// Returns the command of this name; case-insensitive.
 pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     let mut upper = [0; 24];
     let upper = upper.get_mut(..name.len())?;
@@ -127,7 +129,7 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
 
 macro_rules! commands {
     ($($name:literal $arity:literal $group:ident $access:ident $keys:ident $run:expr, $summary:literal;)*) => {
-        /// In the order of their names.
+        /// Sorted by name.
         pub(crate) static COMMANDS: &[Spec] = &[$(Spec {
             name: $name,
             arity: $arity,
@@ -143,115 +145,167 @@ macro_rules! commands {
 }
 
 commands! {
-    "APPEND" 3 String write First strings::append, "Appends to a string";
-    "AUTH" -2 Connection read Nowhere connection::auth, "Says who the client is";
-    "CLIENT" -2 Connection read Nowhere connection::client, "Names, lists and ends connections";
-    "CLUSTER" -2 Cluster read Nowhere server::cluster, "Says which server has which slots";
-    "COMMAND" -1 Server read Nowhere server::command, "Says which commands there are";
-    "CONFIG" -2 Server read Nowhere server::config, "Says how the server is set up";
-    "COPY" -3 Generic write Two keyspace::copy, "Copies what a key holds to another one";
-    "DBSIZE" 1 Server read Nowhere keyspace::dbsize, "Says how many keys there are";
-    "DECR" 2 String write First strings::decr, "Takes one off a number";
-    "DECRBY" 3 String write First strings::decrby, "Takes something off a number";
-    "DEL" -2 Generic write All keyspace::del, "Removes keys";
-    "DISCARD" 1 Transaction read Nowhere transactions::discard, "Forgets the commands since MULTI";
-    "ECHO" 2 Connection read Nowhere connection::echo, "Says what it is told";
-    "EXEC" 1 Transaction write Nowhere transactions::exec, "Carries out the commands since MULTI, all or none";
-    "EXISTS" -2 Generic read All keyspace::exists, "Says how many of the keys are there";
-    "EXPIRE" -3 Generic write First keyspace::expire, "Has a key expire in so many seconds";
-    "EXPIREAT" -3 Generic write First keyspace::expireat, "Has a key expire at a time in seconds";
-    "EXPIRETIME" 2 Generic read First keyspace::expiretime, "Says when a key expires, in seconds";
-    "FLUSHALL" -1 Server write Nowhere keyspace::flush, "Removes everything";
-    "FLUSHDB" -1 Server write Nowhere keyspace::flush, "Removes everything";
-    "GET" 2 String read First strings::get, "Gives a string";
-    "GETDEL" 2 String write First strings::getdel, "Gives a string and removes it";
-    "GETEX" -2 String write First strings::getex, "Gives a string and changes when it expires";
-    "GETRANGE" 4 String read First strings::getrange, "Gives a part of a string";
-    "GETSET" 3 String write First strings::getset, "Gives a string and sets another one";
-    "HDEL" -3 Hash write First hashes::hdel, "Removes fields of a hash";
-    "HELLO" -1 Connection read Nowhere connection::hello, "Chooses the version of the protocol";
-    "HEXISTS" 3 Hash read First hashes::hexists, "Says whether a hash has a field";
-    "HGET" 3 Hash read First hashes::hget, "Gives a field of a hash";
-    "HGETALL" 2 Hash read First hashes::hgetall, "Gives all fields of a hash and their values";
-    "HINCRBY" 4 Hash write First hashes::hincrby, "Adds to a number in a field of a hash";
-    "HINCRBYFLOAT" 4 Hash write First hashes::hincrbyfloat, "Adds to a number with a fraction in a field of a hash";
-    "HKEYS" 2 Hash read First hashes::hkeys, "Gives the names of all fields of a hash";
-    "HLEN" 2 Hash read First hashes::hlen, "Says how many fields a hash has";
-    "HMGET" -3 Hash read First hashes::hmget, "Gives fields of a hash";
-    "HMSET" -4 Hash write First hashes::hmset, "Sets fields of a hash";
-    "HRANDFIELD" -2 Hash read First scans::hrandfield, "Gives fields of a hash, drawn at random";
-    "HSCAN" -3 Hash read First scans::hscan, "Gives fields of a hash and their values, some at a time";
-    "HSET" -4 Hash write First hashes::hset, "Sets fields of a hash, and says how many are new";
-    "HSETNX" 4 Hash write First hashes::hsetnx, "Sets a field of a hash if it is not there";
-    "HSTRLEN" 3 Hash read First hashes::hstrlen, "Says how long a field of a hash is";
-    "HVALS" 2 Hash read First hashes::hvals, "Gives the values of all fields of a hash";
-    "INCR" 2 String write First strings::incr, "Adds one to a number";
-    "INCRBY" 3 String write First strings::incrby, "Adds something to a number";
-    "INCRBYFLOAT" 3 String write First strings::incrbyfloat, "Adds to a number with a fraction";
-    "INFO" -1 Server read Nowhere server::info, "Says how the server is";
-    "KEYRANGE" -3 Generic read Nowhere keyspace::keyrange, "Gives keys in order, between two";
-    "KEYS" 2 Generic read Nowhere keyspace::keys, "Gives all keys that match a pattern";
-    "LASTSAVE" 1 Server read Nowhere server::lastsave, "Says since when everything is durable";
-    "MGET" -2 String read All strings::mget, "Gives strings";
-    "MSET" -3 String write Pairs strings::mset, "Sets strings";
-    "MSETNX" -3 String write Pairs strings::msetnx, "Sets strings if none of the keys is there";
-    "MULTI" 1 Transaction read Nowhere transactions::multi, "Has commands wait for EXEC";
-    "OBJECT" -2 Generic read Second keyspace::object, "Says how what a key holds is kept";
-    "PERSIST" 2 Generic write First keyspace::persist, "Has a key expire never";
-    "PEXPIRE" -3 Generic write First keyspace::pexpire, "Has a key expire in so many milliseconds";
-    "PEXPIREAT" -3 Generic write First keyspace::pexpireat, "Has a key expire at a time in milliseconds";
-    "PEXPIRETIME" 2 Generic read First keyspace::pexpiretime, "Says when a key expires, in milliseconds";
-    "PING" -1 Connection read Nowhere connection::ping, "Answers";
-    "PSETEX" 4 String write First strings::psetex, "Sets a string that expires in milliseconds";
-    "PTTL" 2 Generic read First keyspace::pttl, "Says how many milliseconds a key has left";
-    "QUIT" -1 Connection read Nowhere connection::quit, "Ends the connection";
-    "RANDOMKEY" 1 Generic read Nowhere keyspace::randomkey, "Gives some key";
-    "READONLY" 1 Cluster read Nowhere connection::readonly, "Has no effect: there are no replicas";
-    "READWRITE" 1 Cluster read Nowhere connection::readonly, "Has no effect: there are no replicas";
-    "RENAME" 3 Generic write Two keyspace::rename, "Gives what a key holds another key";
-    "RENAMENX" 3 Generic write Two keyspace::renamenx, "Gives what a key holds another key, if that one is not there";
-    "RESET" 1 Connection read Nowhere connection::reset, "Makes the connection as it was in the beginning";
-    "ROLE" 1 Server read Nowhere server::role, "Says that the server is a master";
-    "SCAN" -2 Generic read Nowhere scans::scan, "Gives keys, some at a time";
-    "SCRIPT" -2 Scripting read Nowhere scripts::script, "Says that there are no scripts";
-    "SELECT" 2 Connection read Nowhere connection::select, "Chooses a database, of which there is one";
-    "SET" -3 String write First strings::set, "Sets a string";
-    "SETEX" 4 String write First strings::setex, "Sets a string that expires in seconds";
-    "SETNX" 3 String write First strings::setnx, "Sets a string if the key is not there";
-    "SETRANGE" 4 String write First strings::setrange, "Writes over a part of a string";
-    "SLOWLOG" -2 Server read Nowhere server::slowlog, "Gives commands that took long";
-    "STRLEN" 2 String read First strings::strlen, "Says how long a string is";
-    "TIME" 1 Server read Nowhere server::time, "Says what time it is";
-    "TOUCH" -2 Generic read All keyspace::exists, "Says how many of the keys are there";
-    "TTL" 2 Generic read First keyspace::ttl, "Says how many seconds a key has left";
-    "TYPE" 2 Generic read First keyspace::type_of, "Says what a key holds";
-    "UNLINK" -2 Generic write All keyspace::del, "Removes keys";
-    "UNWATCH" 1 Transaction read Nowhere transactions::unwatch, "Watches no key any more";
-    "WAIT" 3 Server read Nowhere server::wait, "Says how many replicas have what was written: none";
-    "WATCH" -2 Transaction read All transactions::watch, "Has EXEC do nothing if a key has changed";
-    "ZADD" -4 SortedSet write First sorted_sets::zadd, "Gives members of a sorted set scores";
-    "ZCARD" 2 SortedSet read First sorted_sets::zcard, "Says how many members a sorted set has";
-    "ZCOUNT" 4 SortedSet read First ranges::zcount, "Says how many members have scores between two";
-    "ZINCRBY" 4 SortedSet write First sorted_sets::zincrby, "Adds to the score of a member";
-    "ZLEXCOUNT" 4 SortedSet read First ranges::zlexcount, "Says how many members have names between two";
-    "ZMSCORE" -3 SortedSet read First sorted_sets::zmscore, "Says the scores of members";
-    "ZPOPMAX" -2 SortedSet write First ranges::zpopmax, "Gives the members with the highest scores and removes them";
-    "ZPOPMIN" -2 SortedSet write First ranges::zpopmin, "Gives the members with the lowest scores and removes them";
-    "ZRANDMEMBER" -2 SortedSet read First scans::zrandmember, "Gives members, drawn at random";
-    "ZRANGE" -4 SortedSet read First ranges::zrange, "Gives members in order";
-    "ZRANGEBYLEX" -4 SortedSet read First ranges::zrangebylex, "Gives members between two names";
-    "ZRANGEBYSCORE" -4 SortedSet read First ranges::zrangebyscore, "Gives members with scores between two";
-    "ZRANK" -3 SortedSet read First sorted_sets::zrank, "Says how many members come before one";
-    "ZREM" -3 SortedSet write First sorted_sets::zrem, "Removes members of a sorted set";
-    "ZREMRANGEBYLEX" 4 SortedSet write First ranges::zremrangebylex, "Removes members between two names";
-    "ZREMRANGEBYRANK" 4 SortedSet write First ranges::zremrangebyrank, "Removes members between two places";
-    "ZREMRANGEBYSCORE" 4 SortedSet write First ranges::zremrangebyscore, "Removes members with scores between two";
-    "ZREVRANGE" -4 SortedSet read First ranges::zrevrange, "Gives members, the last ones first";
-    "ZREVRANGEBYLEX" -4 SortedSet read First ranges::zrevrangebylex, "Gives members between two names, the last ones first";
-    "ZREVRANGEBYSCORE" -4 SortedSet read First ranges::zrevrangebyscore, "Gives members with scores between two, the last ones first";
-    "ZREVRANK" -3 SortedSet read First sorted_sets::zrevrank, "Says how many members come behind one";
-    "ZSCAN" -3 SortedSet read First scans::zscan, "Gives members and their scores, some at a time";
-    "ZSCORE" 3 SortedSet read First sorted_sets::zscore, "Says the score of a member";
+    "APPEND" 3 String write First strings::append,
+        "Appends a value to a string and returns its new length.";
+    "AUTH" -2 Connection read Nowhere connection::auth, "Authenticates the connection.";
+    "CLIENT" -2 Connection read Nowhere connection::client,
+        "Names, lists and closes client connections.";
+    "CLUSTER" -2 Cluster read Nowhere server::cluster, "Returns the slot map of the cluster.";
+    "COMMAND" -1 Server read Nowhere server::command, "Returns details about commands.";
+    "CONFIG" -2 Server read Nowhere server::config, "Returns configuration settings.";
+    "COPY" -3 Generic write Two keyspace::copy, "Copies the value of a key to another key.";
+    "DBSIZE" 1 Server read Nowhere keyspace::dbsize, "Returns the number of keys.";
+    "DECR" 2 String write First strings::decr, "Decrements an integer by one.";
+    "DECRBY" 3 String write First strings::decrby, "Decrements an integer by a number.";
+    "DEL" -2 Generic write All keyspace::del, "Deletes keys.";
+    "DISCARD" 1 Transaction read Nowhere transactions::discard, "Discards a transaction.";
+    "ECHO" 2 Connection read Nowhere connection::echo, "Returns the given string.";
+    "EXEC" 1 Transaction write Nowhere transactions::exec,
+        "Executes all commands of a transaction.";
+    "EXISTS" -2 Generic read All keyspace::exists, "Returns how many of the given keys exist.";
+    "EXPIRE" -3 Generic write First keyspace::expire, "Sets the time to live of a key in seconds.";
+    "EXPIREAT" -3 Generic write First keyspace::expireat,
+        "Sets the expiration time of a key as a Unix time in seconds.";
+    "EXPIRETIME" 2 Generic read First keyspace::expiretime,
+        "Returns the expiration time of a key as a Unix time in seconds.";
+    "FLUSHALL" -1 Server write Nowhere keyspace::flush, "Deletes all keys.";
+    "FLUSHDB" -1 Server write Nowhere keyspace::flush, "Deletes all keys of the database.";
+    "GET" 2 String read First strings::get, "Returns the string value of a key.";
+    "GETDEL" 2 String write First strings::getdel,
+        "Returns the string value of a key and deletes the key.";
+    "GETEX" -2 String write First strings::getex,
+        "Returns the string value of a key and changes its expiration.";
+    "GETRANGE" 4 String read First strings::getrange, "Returns a substring of a string.";
+    "GETSET" 3 String write First strings::getset, "Sets a string and returns its old value.";
+    "HDEL" -3 Hash write First hashes::hdel, "Deletes fields of a hash.";
+    "HELLO" -1 Connection read Nowhere connection::hello,
+        "Negotiates the protocol version of the connection.";
+    "HEXISTS" 3 Hash read First hashes::hexists, "Returns whether a field exists in a hash.";
+    "HGET" 3 Hash read First hashes::hget, "Returns the value of a field of a hash.";
+    "HGETALL" 2 Hash read First hashes::hgetall, "Returns all fields and values of a hash.";
+    "HINCRBY" 4 Hash write First hashes::hincrby, "Increments an integer in a field of a hash.";
+    "HINCRBYFLOAT" 4 Hash write First hashes::hincrbyfloat,
+        "Increments a decimal number in a field of a hash.";
+    "HKEYS" 2 Hash read First hashes::hkeys, "Returns all field names of a hash.";
+    "HLEN" 2 Hash read First hashes::hlen, "Returns the number of fields of a hash.";
+    "HMGET" -3 Hash read First hashes::hmget, "Returns the values of several fields of a hash.";
+    "HMSET" -4 Hash write First hashes::hmset, "Sets several fields of a hash.";
+    "HRANDFIELD" -2 Hash read First scans::hrandfield, "Returns random fields of a hash.";
+    "HSCAN" -3 Hash read First scans::hscan, "Iterates over the fields and values of a hash.";
+    "HSET" -4 Hash write First hashes::hset,
+        "Sets fields of a hash and returns how many were added.";
+    "HSETNX" 4 Hash write First hashes::hsetnx,
+        "Sets a field of a hash if the field does not exist.";
+    "HSTRLEN" 3 Hash read First hashes::hstrlen, "Returns the length of the value of a hash field.";
+    "HVALS" 2 Hash read First hashes::hvals, "Returns all values of a hash.";
+    "INCR" 2 String write First strings::incr, "Increments an integer by one.";
+    "INCRBY" 3 String write First strings::incrby, "Increments an integer by a number.";
+    "INCRBYFLOAT" 3 String write First strings::incrbyfloat, "Increments a decimal number.";
+    "INFO" -1 Server read Nowhere server::info,
+        "Returns information and statistics about the server.";
+    "KEYRANGE" -3 Generic read Nowhere keyspace::keyrange,
+        "Returns the keys between two bounds, in order.";
+    "KEYS" 2 Generic read Nowhere keyspace::keys, "Returns all keys that match a pattern.";
+    "LASTSAVE" 1 Server read Nowhere server::lastsave,
+        "Returns the current Unix time as that of the last save.";
+    "MGET" -2 String read All strings::mget, "Returns the string values of several keys.";
+    "MSET" -3 String write Pairs strings::mset, "Sets several keys to strings.";
+    "MSETNX" -3 String write Pairs strings::msetnx,
+        "Sets several keys to strings if none of the keys exists.";
+    "MULTI" 1 Transaction read Nowhere transactions::multi, "Starts a transaction.";
+    "OBJECT" -2 Generic read Second keyspace::object, "Returns details about the value of a key.";
+    "PERSIST" 2 Generic write First keyspace::persist, "Removes the expiration of a key.";
+    "PEXPIRE" -3 Generic write First keyspace::pexpire,
+        "Sets the time to live of a key in milliseconds.";
+    "PEXPIREAT" -3 Generic write First keyspace::pexpireat,
+        "Sets the expiration time of a key as a Unix time in milliseconds.";
+    "PEXPIRETIME" 2 Generic read First keyspace::pexpiretime,
+        "Returns the expiration time of a key as a Unix time in milliseconds.";
+    "PING" -1 Connection read Nowhere connection::ping, "Returns PONG or the given string.";
+    "PSETEX" 4 String write First strings::psetex,
+        "Sets a string with a time to live in milliseconds.";
+    "PTTL" 2 Generic read First keyspace::pttl,
+        "Returns the remaining time to live of a key in milliseconds.";
+    "QUIT" -1 Connection read Nowhere connection::quit, "Closes the connection.";
+    "RANDOMKEY" 1 Generic read Nowhere keyspace::randomkey, "Returns a random key.";
+    "READONLY" 1 Cluster read Nowhere connection::readonly,
+        "Has no effect, because there are no replicas.";
+    "READWRITE" 1 Cluster read Nowhere connection::readonly,
+        "Has no effect, because there are no replicas.";
+    "RENAME" 3 Generic write Two keyspace::rename, "Renames a key.";
+    "RENAMENX" 3 Generic write Two keyspace::renamenx,
+        "Renames a key if the new name does not exist.";
+    "RESET" 1 Connection read Nowhere connection::reset,
+        "Resets the connection to its initial state.";
+    "ROLE" 1 Server read Nowhere server::role,
+        "Returns the replication role of the server, which is always master.";
+    "SCAN" -2 Generic read Nowhere scans::scan, "Iterates over the keys.";
+    "SCRIPT" -2 Scripting read Nowhere scripts::script,
+        "Answers clients that use scripts, which are not supported.";
+    "SELECT" 2 Connection read Nowhere connection::select,
+        "Selects a database; only database 0 exists.";
+    "SET" -3 String write First strings::set, "Sets a key to a string.";
+    "SETEX" 4 String write First strings::setex, "Sets a string with a time to live in seconds.";
+    "SETNX" 3 String write First strings::setnx,
+        "Sets a key to a string if the key does not exist.";
+    "SETRANGE" 4 String write First strings::setrange,
+        "Overwrites a part of a string from an offset on.";
+    "SLOWLOG" -2 Server read Nowhere server::slowlog,
+        "Returns, counts or clears the entries of the slow log.";
+    "STRLEN" 2 String read First strings::strlen, "Returns the length of a string.";
+    "TIME" 1 Server read Nowhere server::time, "Returns the server time.";
+    "TOUCH" -2 Generic read All keyspace::exists, "Returns how many of the given keys exist.";
+    "TTL" 2 Generic read First keyspace::ttl,
+        "Returns the remaining time to live of a key in seconds.";
+    "TYPE" 2 Generic read First keyspace::type_of, "Returns the type of the value of a key.";
+    "UNLINK" -2 Generic write All keyspace::del, "Deletes keys.";
+    "UNWATCH" 1 Transaction read Nowhere transactions::unwatch, "Forgets all watched keys.";
+    "WAIT" 3 Server read Nowhere server::wait,
+        "Returns the number of replicas that acknowledged the writes, which is always 0.";
+    "WATCH" -2 Transaction read All transactions::watch,
+        "Watches keys: EXEC fails if one of them changes.";
+    "ZADD" -4 SortedSet write First sorted_sets::zadd,
+        "Adds members to a sorted set or updates their scores.";
+    "ZCARD" 2 SortedSet read First sorted_sets::zcard,
+        "Returns the number of members of a sorted set.";
+    "ZCOUNT" 4 SortedSet read First ranges::zcount,
+        "Returns the number of members with scores in a range.";
+    "ZINCRBY" 4 SortedSet write First sorted_sets::zincrby, "Increments the score of a member.";
+    "ZLEXCOUNT" 4 SortedSet read First ranges::zlexcount,
+        "Returns the number of members in a lexicographical range.";
+    "ZMSCORE" -3 SortedSet read First sorted_sets::zmscore, "Returns the scores of members.";
+    "ZPOPMAX" -2 SortedSet write First ranges::zpopmax,
+        "Removes and returns the members with the highest scores.";
+    "ZPOPMIN" -2 SortedSet write First ranges::zpopmin,
+        "Removes and returns the members with the lowest scores.";
+    "ZRANDMEMBER" -2 SortedSet read First scans::zrandmember,
+        "Returns random members of a sorted set.";
+    "ZRANGE" -4 SortedSet read First ranges::zrange,
+        "Returns the members in a range of ranks, scores or names.";
+    "ZRANGEBYLEX" -4 SortedSet read First ranges::zrangebylex,
+        "Returns the members in a lexicographical range.";
+    "ZRANGEBYSCORE" -4 SortedSet read First ranges::zrangebyscore,
+        "Returns the members with scores in a range.";
+    "ZRANK" -3 SortedSet read First sorted_sets::zrank,
+        "Returns the rank of a member, by ascending score.";
+    "ZREM" -3 SortedSet write First sorted_sets::zrem, "Removes members of a sorted set.";
+    "ZREMRANGEBYLEX" 4 SortedSet write First ranges::zremrangebylex,
+        "Removes the members in a lexicographical range.";
+    "ZREMRANGEBYRANK" 4 SortedSet write First ranges::zremrangebyrank,
+        "Removes the members in a range of ranks.";
+    "ZREMRANGEBYSCORE" 4 SortedSet write First ranges::zremrangebyscore,
+        "Removes the members with scores in a range.";
+    "ZREVRANGE" -4 SortedSet read First ranges::zrevrange,
+        "Returns the members in a range of ranks, in descending order.";
+    "ZREVRANGEBYLEX" -4 SortedSet read First ranges::zrevrangebylex,
+        "Returns the members in a lexicographical range, in descending order.";
+    "ZREVRANGEBYSCORE" -4 SortedSet read First ranges::zrevrangebyscore,
+        "Returns the members with scores in a range, in descending order.";
+    "ZREVRANK" -3 SortedSet read First sorted_sets::zrevrank,
+        "Returns the rank of a member, by descending score.";
+    "ZSCAN" -3 SortedSet read First scans::zscan,
+        "Iterates over the members and scores of a sorted set.";
+    "ZSCORE" 3 SortedSet read First sorted_sets::zscore, "Returns the score of a member.";
 }
 
 #[cfg(test)]

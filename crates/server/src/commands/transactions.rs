@@ -1,8 +1,9 @@
-//! MULTI, EXEC and what belongs to them: commands that are carried out together or not at all.
+//! MULTI, EXEC, WATCH and related commands: commands that are executed together or not at all.
 //!
-//! Commands wait in the session. EXEC locks all their keys, and runs them over a view of the store in which they see what those before
-//! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing, and when they expire; EXEC
-//! compares, with those keys locked too.
+//! Commands are queued in the session. EXEC locks all their keys and runs them on a view of the
+//! store that includes the changes of the commands before; then all changes are written as one
+//! batch. WATCH records the write counters and the expiry of keys; EXEC compares them, with those
+//! keys locked as well.
 
 use super::room::FREE_REPLY;
 use super::{Call, Group, Outcome, Session, Spec, check_database, find, say};
@@ -11,10 +12,10 @@ use crate::data::overlay::Overlay;
 use crate::fault::Fault;
 use crate::state::State;
 
-/// What is told of a transaction of which not every command could be kept.
+/// The error of EXEC if a command could not be queued.
 const BROKEN: &str = "EXECABORT Transaction discarded because of previous errors.";
 
-/// Commands that wait for EXEC.
+/// The commands queued for EXEC.
 #[derive(Default)]
 pub(crate) struct Transaction {
     commands: Vec<Vec<Vec<u8>>>,
@@ -23,22 +24,23 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// It will come to nothing: a command of it is none, or too much.
+    /// Marks the transaction as broken because a command was invalid or too large, and drops its
+    /// commands.
     pub(super) fn give_up(&mut self) {
         *self = Self { is_broken: true, ..Self::default() };
     }
 
-    /// Bytes that it holds.
+    /// Returns the memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.commands.capacity() * size_of::<Vec<Vec<u8>>>()
     }
 
-    /// Keeps a command for later.
+    /// Queues a command.
     pub(super) fn keep(&mut self, arguments: &[&[u8]], most_bytes: usize) -> Outcome {
         if self.is_broken {
             return Ok(());
         }
-        // With what a vector takes besides, and an allocator.
+        // With the overhead of a vector and of the allocator.
         self.bytes += arguments.iter().map(|argument| argument.len() + 40).sum::<usize>() + 16;
         if self.bytes() > most_bytes {
             let message = format!("a transaction has at most {most_bytes} bytes");
@@ -52,7 +54,7 @@ impl Transaction {
     }
 }
 
-/// Whether a command of a transaction runs at once.
+/// Whether a command runs at once inside MULTI.
 pub(super) fn runs_at_once(spec: &Spec) -> bool {
     match spec.group {
         Group::Transaction => spec.name != "UNWATCH",
@@ -60,7 +62,7 @@ pub(super) fn runs_at_once(spec: &Spec) -> bool {
     }
 }
 
-/// Why a command cannot be part of a transaction.
+/// Returns an error if a command is not allowed in a transaction.
 pub(super) fn check(spec: &Spec) -> Outcome {
     if matches!(spec.name, "FLUSHALL" | "FLUSHDB" | "HELLO") {
         let message = format!("{} cannot be part of a transaction", spec.name);
@@ -91,7 +93,7 @@ pub(super) fn watch(call: &mut Call<'_>) -> Outcome {
     }
     for key in &call.arguments[1..] {
         let watched = call.access.watch(key)?;
-        // Keys that share a counter are watched together, since the first of them was.
+        // Keys that share a counter are watched as one, from the first WATCH on.
         let together = call.session.watched.entry(watched.counter()).or_insert(watched);
         *together = together.with(watched);
     }
@@ -105,7 +107,7 @@ pub(super) fn unwatch(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
     let transaction = call.session.transaction.take();
-    // What is watched stays so then.
+    // EXEC without MULTI keeps the watched keys.
     let transaction = transaction.ok_or_else(|| Fault::error("EXEC without MULTI"))?;
     let watched: Vec<_> = std::mem::take(&mut call.session.watched).into_values().collect();
     if transaction.is_broken {
@@ -130,7 +132,7 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
     outcome
 }
 
-/// EXEC itself was refused: the transaction is over all the same, and the client is told so.
+/// Ends the transaction when EXEC itself is refused.
 pub(super) fn abort(session: &mut Session, refused: Outcome) -> Outcome {
     session.transaction = None;
     session.watched.clear();
@@ -143,7 +145,7 @@ fn discarded(fault: &Fault) -> Fault {
     Fault::of_kind(format!("EXECABORT Transaction discarded because of: {why}"))
 }
 
-/// Carries all of them out with their keys locked, unless something that was watched has changed.
+/// Runs all commands with their keys locked, unless a watched key has changed.
 fn run_all(
     call: &mut Call<'_>,
     commands: &[Vec<&[u8]>],
@@ -162,7 +164,8 @@ fn run_all(
     let (was_astray, room) = (call.session.is_astray, call.room());
     call.reply.array(commands.len());
     for words in commands {
-        let Some(spec) = find(words[0]) else { continue }; // it was there when it was kept
+        // Always found: it was found when it was queued.
+        let Some(spec) = find(words[0]) else { continue };
         let (state, session) = (call.state, &mut *call.session);
         let begin = call.reply.len();
         let mut inner =
@@ -170,32 +173,34 @@ fn run_all(
         let outcome = check_database(inner.session, spec).and_then(|()| (spec.run)(&mut inner));
         if access.steps.are_cut_short() {
             call.access.steps.set(&access.steps);
-            // All of it is run again, in the database that it began in.
+            // The whole transaction is run again, with the database selection it began with.
             call.session.is_astray = was_astray;
             return outcome;
         }
-        // An error of one of them is no answer for all of them: nothing is written.
+        // A failed command does not abort the transaction; a stopping server does, before anything
+        // is written.
         access.steps.go_on().map_err(|fault| discarded(&fault))?;
         say(state, call.reply, begin, outcome);
-        // Not of one command: of all of them, which are few bytes and may ask for many.
+        // The limit is on the whole reply, because a short transaction can request a long one.
         room.take(call.reply.len()).map_err(|fault| discarded(&fault))?;
         let changes = access.overlay.as_ref().map_or(0, Overlay::bytes);
         check_changes(state, changes).map_err(|fault| discarded(&fault))?;
     }
-    // Nobody could look meanwhile, nor would know of an attempt that came to nothing.
+    // Counted only now, because no other client can see the keys meanwhile, and a run that is cut
+    // short must not count.
     locks.touch(keys);
     let has_written = access.commit();
     call.access.has_written.set(access.has_written.get());
     has_written.map_err(|fault| discarded(&fault))
 }
 
-/// What commands have changed waits in memory until all of them have run.
+/// Returns an error if the pending changes of a transaction take too much memory.
 fn check_changes(state: &State, bytes: usize) -> Outcome {
     let most = state.options.query_bytes;
     if bytes > most {
         return Err(Fault::error(format!("a transaction changes at most {most} bytes")));
     }
-    // It is put together once more when it is written.
+    // Writing assembles them once more as a batch.
     if bytes > FREE_REPLY && !state.clients.has_room(2 * bytes) {
         return Err(Fault::error("there is no room for so many changes beside what others hold"));
     }
@@ -203,17 +208,17 @@ fn check_changes(state: &State, bytes: usize) -> Outcome {
 }
 
 impl Session {
-    /// A command could not be kept: EXEC will say so.
+    /// Breaks the transaction, if there is one: EXEC will fail.
     pub(super) fn give_up_transaction(&mut self) {
         if let Some(transaction) = &mut self.transaction {
             transaction.give_up();
         }
     }
 
-    /// Bytes that it holds for a transaction.
+    /// Returns the memory held for a transaction, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let kept = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes());
-        // A map's nodes are half full at least.
+        // The nodes of a map are at least half full.
         kept + 2 * self.watched.len() * size_of::<(usize, Watched)>()
     }
 }

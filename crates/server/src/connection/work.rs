@@ -1,4 +1,5 @@
-//! What a connection holds while it has something to do: what was read and not carried out yet, and replies that were not sent yet.
+//! Buffers of a connection that is active: input that is not executed yet, and replies that are not
+//! sent yet.
 
 use std::ops::Range;
 
@@ -15,20 +16,21 @@ use crate::statistics::{Class, class_of};
 /// See the module's documentation.
 pub(super) struct Work {
     input: Vec<u8>,
-    /// Bytes at its front that are done with. They are taken off it now and then, not after each batch: behind them may be a long pipeline.
+    /// Length of the executed part at the front of `input`. It is removed only now and then, and
+    /// not after each batch, because a long pipeline may follow it.
     done: usize,
     decoder: Decoder,
-    /// A command that waits for the memory that it will take, or for its turn in the store.
+    /// A command that waits for memory or for its turn in the store.
     next: Option<Command>,
-    /// What it waits for besides.
+    /// The kind of turn that `next` waits for.
     pub waits_for: Option<Place>,
     pub reply: Reply,
-    /// Replies to commands that wrote something.
+    /// Ranges in `reply` of the replies to commands that wrote.
     pub written: Vec<Range<usize>>,
-    /// What those took that wait to be durable.
+    /// Class and duration in microseconds of the commands whose writes are not durable yet.
     pending: Vec<(Class, u64)>,
     pub began: Stopwatch,
-    /// Replies that may be sent, and how much of them was.
+    /// Replies to send, of which the first `sent` bytes are sent.
     outgoing: Vec<u8>,
     sent: usize,
 }
@@ -50,31 +52,33 @@ impl Work {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory held, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let next = self.next.as_ref().map_or(0, Command::held_bytes);
         let replies = self.reply.held_bytes() + self.outgoing.capacity();
         self.input.capacity() + self.decoder.held_bytes() + next + replies
     }
 
-    /// Bytes that the command takes which waits for that.
+    /// Returns the memory that the waiting command needs to run, in bytes.
     pub(super) fn wanted_by_next(&self) -> usize {
         self.next.as_ref().map_or(0, taken_by)
     }
 
-    /// Bytes that were read, of commands that were not carried out.
+    /// Returns the bytes of input that are not executed yet.
     pub(super) fn unanswered(&self) -> usize {
         self.input.len() - self.done
     }
 
-    /// Bytes that it will hold at most while it makes room for what is read next; none if there is room.
+    /// Returns the peak of memory held, in bytes, while the buffers grow for the next read; 0 if
+    /// they need not grow.
     pub(super) fn growth(&self) -> usize {
         let (input, decoder) = (self.input_wanted(), self.decoder.growth(READ));
         let input = if self.input.capacity() >= input { 0 } else { input };
         if input + decoder == 0 { 0 } else { self.bytes() + input + decoder }
     }
 
-    /// Makes that room. Little by little: beside it stands what it had.
+    /// Grows the buffers for the next read, in small increments because the old buffer exists until
+    /// it is copied.
     pub(super) fn grow(&mut self) {
         let wanted = self.input_wanted();
         self.input.reserve_exact(wanted - self.input.len());
@@ -91,7 +95,8 @@ impl Work {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Takes off what is done with, once it is a quarter: each byte is moved three times at most for one that goes.
+    /// Removes the executed input once it is a quarter of the buffer: at most three bytes are moved
+    /// per byte removed.
     fn take_off_done(&mut self) {
         self.done += self.decoder.take_done();
         if 4 * self.done >= self.input.len() {
@@ -100,13 +105,13 @@ impl Work {
         }
     }
 
-    /// Says an error that is none of a command's.
+    /// Appends an error that belongs to no command.
     pub(super) fn say(&mut self, state: &State, fault: &Fault) {
         self.reply.error(fault.message());
         state.statistics.count_fault(fault);
     }
 
-    /// What was said may be sent; bytes of it.
+    /// Moves the replies to the outgoing buffer and returns their length in bytes.
     pub(super) fn queue(&mut self) -> usize {
         let said = self.reply.take();
         let len = said.len();
@@ -128,7 +133,8 @@ impl Work {
         self.sent += bytes;
     }
 
-    /// Gives back the buffers that are empty. Whether the others are too.
+    /// Frees the empty buffers, but keeps a small input buffer. Returns whether no input and no
+    /// reply is left.
     pub(super) fn give_back(&mut self) -> bool {
         if self.unsent().is_empty() {
             (self.outgoing, self.sent) = (Vec::new(), 0);
@@ -139,13 +145,14 @@ impl Work {
         self.input.is_empty() && self.outgoing.is_empty()
     }
 
-    /// Gives up what was read.
+    /// Discards the input.
     pub(super) fn forget_input(&mut self) {
         (self.input, self.done) = (Vec::new(), 0);
         (self.decoder, self.next) = (Decoder::default(), None);
     }
 
-    /// What was written is durable, or it is not known to be.
+    /// Records the durations of the writes and, if the commit failed, replaces their replies by the
+    /// error.
     pub(super) fn commit(&mut self, state: &State, committed: Result<(), Fault>) {
         let micros = self.began.micros();
         for (class, _) in self.pending.drain(..) {
@@ -167,16 +174,19 @@ impl Work {
     }
 }
 
-/// Bytes that a command takes while it runs: its arguments in a list, and what becomes of them.
+/// Returns the memory that a command needs while it runs, in bytes: the list of its arguments, and
+/// their copies.
 fn taken_by(command: &Command) -> usize {
     let (count, bytes) = command.size();
     count * size_of::<&[u8]>() + bytes
 }
 
-/// Carries out commands until there are enough of them for one batch.
+/// Executes commands until a batch is complete.
 ///
-/// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
-/// is a thread for what needs none. One that walks too far to be near is run again, alone, when there is a turn for it far from others.
+/// Takes a turn in the store only when a command needs the store. If no turn is free, the command
+/// waits for one without holding the thread, so that commands that need no store always find a
+/// thread. A command that exceeds the step budget is run again, alone and on a thread of its own,
+/// once a turn for that is free.
 pub(super) fn carry_out<'a>(
     state: &'a State,
     session: &mut Session,
@@ -202,7 +212,8 @@ pub(super) fn carry_out<'a>(
             .map_or_else(|| work.decoder.next(&work.input[work.done..], &limits), |c| Ok(Some(c)))
         {
             Ok(Some(command)) if !has_room && taken_by(&command) > KEPT => {
-                // It runs when there is room for what it takes; not now, with others in front of it that want their replies.
+                // The command runs once its memory is reserved. The commands before it get their
+                // replies first.
                 work.next = Some(command);
                 return Next::Batch;
             }

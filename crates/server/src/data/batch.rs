@@ -1,24 +1,25 @@
-//! What a command changes, written in one place: all of it, or nothing.
+//! The writes of a command, which take effect together or not at all.
 
 use levelhead::{Durability, Error, Store};
 
 use super::keys::Space;
 
-/// A key of the store, and what is to stand there.
+/// A key of the store and its new value; `None` deletes the key.
 pub(crate) type Change = (Box<[u8]>, Option<Vec<u8>>);
 
-/// Pairs to write, and keys to delete.
+/// Pairs to write and keys to delete.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     changes: Vec<Change>,
-    /// How many keys of users there are more, or less, for it.
+    /// Change of the number of user keys.
     pub keys: i64,
-    /// Whether it leads to less being there, now or when it has been swept: then a store that is full takes it as well.
+    /// Whether the batch frees space, now or once dropped data is swept. A full store accepts such
+    /// batches.
     pub makes_room: bool,
 }
 
 impl Batch {
-    /// An empty one, of a command that takes something away.
+    /// Returns an empty batch for a command that removes data.
     pub(crate) fn that_makes_room() -> Self {
         Self { makes_room: true, ..Self::default() }
     }
@@ -43,7 +44,7 @@ impl Batch {
         self.changes.is_empty()
     }
 
-    /// Keys of the store that it puts something under.
+    /// Returns the store keys that the batch writes.
     pub(crate) fn put_keys(&self) -> impl Iterator<Item = &[u8]> {
         self.changes.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| &key[..])
     }
@@ -52,7 +53,9 @@ impl Batch {
         self.changes
     }
 
-    /// Whether it is in the store, which changes the number of keys, and all or nothing of it: then each key is there or not, as it says.
+    /// Whether the batch is in the store. Requires: the batch changes the number of user keys, and
+    /// was written entirely or not at all. It suffices then to compare the user keys of the batch
+    /// with the store.
     pub(crate) fn is_in(&self, store: &Store) -> Result<bool, Error> {
         let is_key = |at: &[u8]| at[0] == Space::String as u8 || at[0] == Space::Head as u8;
         for (at, value) in self.changes.iter().filter(|(at, _)| is_key(at)) {
@@ -65,7 +68,7 @@ impl Batch {
 
     pub(crate) fn write(&self, store: &Store, durability: Durability) -> Result<(), Error> {
         match &self.changes[..] {
-            // What is alone needs no batch around it.
+            // A single write needs no batch.
             [(key, Some(value))] if !self.makes_room => store.put_with(key, value, durability),
             [(key, None)] => store.delete_with(key, durability),
             changes => {

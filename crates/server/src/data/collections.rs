@@ -1,4 +1,4 @@
-//! What commands do to hashes, and to the parts of any collection.
+//! Operations on hashes, and on the parts of any collection.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use super::records::{Head, Kind};
 use crate::fault::Fault;
 
 impl Access<'_> {
-    /// Gives fields of a hash values; how many are new.
+    /// Sets fields of a hash. Returns the number of new fields.
     pub(crate) fn set_fields(&self, key: &[u8], pairs: &[(&[u8], &[u8])]) -> Result<usize, Fault> {
         pairs.iter().try_for_each(|(field, _)| keys::check_field(field))?;
         let _lock = self.lock(key);
@@ -44,7 +44,8 @@ impl Access<'_> {
         Ok(found)
     }
 
-    /// Shows the values of fields, as they are together, one after the other: all of them may be more than there is memory for.
+    /// Calls `show` with the value of each field, in order and all under one lock. One value at a
+    /// time, because all of them may exceed the memory.
     pub(crate) fn each_field(
         &self,
         key: &[u8],
@@ -82,7 +83,8 @@ impl Access<'_> {
         Ok(removed)
     }
 
-    /// Takes `removed` parts off a collection; one without any is none.
+    /// Reduces the count of a collection by `removed` parts. Removes a collection that becomes
+    /// empty.
     pub(super) fn shrink(
         &self,
         key: &[u8],
@@ -102,13 +104,14 @@ impl Access<'_> {
         self.write(batch)
     }
 
-    /// Fields or members of a collection.
+    /// Returns the number of fields or members of a collection.
     pub(crate) fn length(&self, key: &[u8], kind: Kind) -> Result<u64, Fault> {
         let _lock = self.lock_to_read(key);
         Ok(self.collection(key, kind)?.map_or(0, |head| head.count))
     }
 
-    /// Changes one field, given what it holds; gives what `change` gives.
+    /// Replaces the value of one field by that which `change` computes from the old value. Returns
+    /// the result of `change`.
     pub(crate) fn change_field<T>(
         &self,
         key: &[u8],
@@ -138,8 +141,8 @@ impl Access<'_> {
         Ok(result)
     }
 
-    /// Shows parts of a collection and their records, or nothing beside them, in the order of their names, those behind `after`, until `show` says
-    /// that it is enough.
+    /// Calls `show` with the parts of a collection in order of their names, starting after `after`,
+    /// until `show` returns false. Records are empty if only keys are asked for.
     pub(crate) fn each_part(
         &self,
         key: &[u8],
@@ -162,7 +165,8 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Shows parts of a collection at places in the order of their names, which `choose` gives in that order, knowing how many there are.
+    /// Calls `show` with the parts at chosen positions in order of their names. `choose` gets the
+    /// number of parts and returns the positions in ascending order.
     pub(crate) fn chosen_parts(
         &self,
         key: &[u8],
@@ -189,7 +193,7 @@ impl Access<'_> {
     }
 }
 
-/// Where the parts of such a collection stand by name.
+/// Returns the space in which the parts of a collection are stored by name.
 pub(super) fn space_of(kind: Kind) -> Space {
     match kind {
         Kind::Hash => Space::Field,

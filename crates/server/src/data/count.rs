@@ -1,8 +1,9 @@
-//! How many keys there are. Whoever writes counts, with its keys locked. A server that is stopped leaves the number behind; after one that was not,
-//! the keys of one instant are counted, and what is written behind it counts itself.
+//! The number of keys. Every write updates it while its keys are locked. A clean stop records the
+//! number; after an unclean one, the keys of a snapshot are counted, and later writes update the
+//! number themselves.
 //!
-//! Until that is done, or if it cannot be, because something is damaged, who asks for the number walks over the keys itself: a part would be taken for
-//! all, and what cannot be read for nothing.
+//! Until the count is done, or if damage prevents it, commands that need the number walk over the
+//! keys. A partial count would look like the total, and an unreadable key like a missing one.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -15,21 +16,22 @@ use super::keys::{self, Space};
 use super::overlay::{Gives, Overlay};
 use crate::fault::Fault;
 
-/// Instants that the store does not keep at which keys are counted.
+/// Maximum number of snapshots that may be lost while counting.
 const TRIES: u32 = 16;
 
-/// Counts keys, as they were when it began.
+/// Counts the keys of a snapshot.
 pub(crate) struct Count {
     instant: Snapshot,
 }
 
 impl Count {
-    /// Begins while nobody writes.
+    /// Takes the snapshot. Requires: no write is under way.
     pub(super) fn begin(database: &Database) -> Result<Self, Error> {
         Ok(Self { instant: database.store.snapshot()? })
     }
 
-    /// Begins anew: all keys are locked for a moment, so that each change is before the instant, or counts itself behind it.
+    /// Starts over: locks all keys for a moment, so that each write is either before the snapshot
+    /// or updates the number after it.
     pub(super) fn begin_anew(database: &Database) -> Result<Self, Error> {
         let _locks = database.locks.all();
         let count = Self::begin(database)?;
@@ -37,11 +39,12 @@ impl Count {
         Ok(count)
     }
 
-    /// Counts to the end, unless it `is_over` before. Where the store could not keep the instant it begins at a later one, so many times; a store that
-    /// others write to so fast stays uncounted.
+    /// Counts to the end, unless `is_over` returns true before. If the store drops the snapshot,
+    /// starts over at a newer one, a limited number of times; a store with too many writes stays
+    /// uncounted.
     ///
     /// # Errors
-    /// Something cannot be read: keys stay uncounted.
+    /// Returns an error if something cannot be read: keys stay uncounted.
     pub(crate) fn run(
         mut self,
         database: &Database,
@@ -65,7 +68,7 @@ impl Count {
         Ok(())
     }
 
-    /// False if it was over before the end.
+    /// Returns false if `is_over` returned true before the end.
     fn walk(&self, database: &Database, is_over: &dyn Fn() -> bool) -> Result<bool, Error> {
         for space in [Space::String, Space::Head] {
             let (from, to) = keys::all(space);
@@ -82,7 +85,8 @@ impl Count {
 }
 
 impl Access<'_> {
-    /// Keys, those that a transaction has added or removed among them, and those that have expired and were not swept yet.
+    /// Returns the number of keys, including expired keys that are not swept yet, and with the
+    /// changes of the own transaction.
     pub(crate) fn count(&self) -> Result<u64, Fault> {
         if !self.database.is_counting.load(Ordering::SeqCst) {
             let changed = self.overlay.as_ref().map_or(0, Overlay::keys);
@@ -99,7 +103,7 @@ impl Access<'_> {
         Ok(count)
     }
 
-    /// Counts what a batch has changed that could not be written, or not be made durable: some of these are in the store all the same.
+    /// Updates the number after a failed write or sync: the batch may be in the store nevertheless.
     pub(super) fn count_in_doubt(&self, batch: &Batch) {
         let database = self.database;
         match batch.is_in(&database.store) {

@@ -1,4 +1,4 @@
-//! Keys, and what each of them holds.
+//! The user keys and their values.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -19,9 +19,9 @@ use super::steps::Steps;
 use crate::clock::Clock;
 use crate::fault::Fault;
 
-/// Numbers of collections that are set aside at a time.
+/// Collection ids reserved at a time.
 const NUMBERS_AT_A_TIME: u64 = 1 << 12;
-/// The version of how data stand in the store.
+/// The version of the layout of the data in the store.
 const VERSION: u64 = 1;
 
 /// See the module's documentation.
@@ -30,34 +30,37 @@ pub(crate) struct Database {
     pub locks: Locks,
     pub clock: Clock,
     durability: Durability,
-    /// The longest string or field, in bytes.
+    /// The longest string or field value, in bytes.
     pub longest_value: usize,
-    /// As far as they were counted.
+    /// The number of user keys, as far as they are counted.
     pub(super) keys: AtomicI64,
-    /// Whether keys are still being counted, because the server was not stopped properly, or cannot be.
+    /// Whether keys are still being counted after an unclean stop, or cannot be counted.
     pub is_counting: AtomicBool,
-    /// Whether a write may have changed the number and was not counted, for good.
+    /// Whether a failed write may have changed the number of keys without being counted. Then the
+    /// number stays unknown.
     pub is_in_doubt: AtomicBool,
-    /// Whether there may be a key that is not a string. Without any, nobody needs to look.
+    /// Whether a key that is not a string may exist. If not, lookups skip the heads of collections.
     pub(super) has_heads: AtomicBool,
     numbers: Mutex<Numbers>,
-    /// Whether the server stops: commands that go far are to end.
+    /// Whether the server is stopping: long walks have to end.
     pub stops: AtomicBool,
-    /// Whether it has stopped: nothing is written any more. It changes with all keys locked.
+    /// Whether the server has stopped and nothing may be written any more. Changed only with all
+    /// keys locked.
     is_closed: AtomicBool,
-    /// Notes of keys that expire.
+    /// Sweep position in the expiry notes.
     pub expiring: Frontier,
-    /// Notes of collections that were dropped.
+    /// Sweep position in the notes of dropped collections.
     pub dropped: Frontier,
 }
 
-/// Numbers of collections: the next one, and the first that is not set aside.
+/// Collection ids: the next one to assign, and the end of the reserved ones.
 struct Numbers {
     next: u64,
     end: u64,
 }
 
-/// Whether a server has written to a store: then its keys have another form than those of who embeds it.
+/// Whether a server has written to the store. Its keys then differ from those of programs that
+/// embed the store.
 ///
 /// # Errors
 /// As [`Store::exists`].
@@ -66,7 +69,8 @@ pub fn is_served(store: &Store) -> Result<bool, levelhead::Error> {
 }
 
 impl Database {
-    /// The data in a store, and a walk over its keys if they have to be counted.
+    /// Opens the data in a store. Also returns the walk that counts the keys, if their number is
+    /// unknown.
     pub(crate) fn open(
         store: Store,
         clock: Clock,
@@ -93,7 +97,7 @@ impl Database {
         let counted = counted.transpose()?;
         let (from, to) = keys::all(Space::Head);
         let has_heads = store.range(&from[..]..&to[..]).keys().next().transpose()?.is_some();
-        // Whoever finds it there was preceded by somebody who stopped properly.
+        // Deleted so that the count is found again only after a clean stop.
         store.delete(&keys::COUNT)?;
         let database = Self {
             locks: Locks::new(),
@@ -115,8 +119,9 @@ impl Database {
         Ok((database, count))
     }
 
-    /// Leaves word of how many keys there are, and closes the store. In a full store with no room even for that they will be counted.
-    /// A command that is still under way, left behind, changes nothing any more: the number would be wrong.
+    /// Records the number of keys and closes the store. If the store is too full for the record,
+    /// the next server counts the keys. A command that is still running after this writes nothing,
+    /// because the recorded number would become wrong.
     pub(crate) fn close(&self) -> Result<(), Fault> {
         let _locks = self.locks.all();
         self.is_closed.store(true, Ordering::SeqCst);
@@ -131,14 +136,14 @@ impl Database {
         Ok(self.store.sync()?)
     }
 
-    /// Keys, those included that have expired and were not swept yet.
+    /// Returns the number of keys, including expired keys that are not swept yet.
     pub(crate) fn count(&self) -> u64 {
         u64::try_from(self.keys.load(Ordering::SeqCst)).unwrap_or(0)
     }
 
     pub(crate) fn access(&self) -> Access<'_> {
         let durability = match self.durability {
-            // Whoever acknowledges it waits, with others.
+            // The connection waits for the group commit before it replies.
             Durability::Group => Durability::None,
             other => other,
         };
@@ -147,12 +152,13 @@ impl Database {
         Access { database: self, now, durability, has_written, steps, overlay: None }
     }
 
-    /// As a transaction sees it, which has locked its keys, until it is committed.
+    /// Returns the view of a transaction that has locked its keys. Writes stay in the overlay until
+    /// `commit`.
     pub(crate) fn transaction(&self) -> Access<'_> {
         Access { overlay: Some(Overlay::default()), ..self.access() }
     }
 
-    /// What was written may be to be swept.
+    /// Notifies the frontiers of the notes in a batch, which the sweeper has to visit.
     fn hear_of_notes(&self, batch: &Batch) {
         for at in batch.put_keys() {
             match at[0] {
@@ -163,13 +169,14 @@ impl Database {
         }
     }
 
-    /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
+    /// Whether writes become durable only with a later sync, for which the connection waits before
+    /// it replies.
     pub(crate) fn is_deferred(&self) -> bool {
         self.durability == Durability::Group
     }
 }
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug)]
 pub(crate) enum Entry {
     String { value: Vec<u8>, expiry: Expiry },
@@ -192,29 +199,29 @@ impl Entry {
     }
 }
 
-/// When something is read.
+/// The time of a read.
 #[derive(Clone, Copy)]
 enum When<'a> {
     Now,
     At(&'a Snapshot),
 }
 
-/// The database as a command sees it: at one time.
+/// The database as one command sees it, at one time.
 pub(crate) struct Access<'a> {
     pub database: &'a Database,
     pub now: u64,
-    /// What writes wait for by themselves.
+    /// The durability that each write waits for itself.
     pub durability: Durability,
-    /// Whether something was written that may not be durable yet.
+    /// Whether the command has written data that may not be durable yet.
     pub has_written: Cell<bool>,
-    /// How far the command may walk.
+    /// The step budget of the command.
     pub steps: Steps<'a>,
-    /// What a transaction has changed; none outside of one.
+    /// The pending writes of a transaction; `None` outside of transactions.
     pub overlay: Option<Overlay>,
 }
 
 impl Access<'_> {
-    /// What stands under a key of the store.
+    /// Returns the value of a key of the store.
     pub(crate) fn get(&self, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         self.get_from(When::Now, at)
     }
@@ -233,7 +240,7 @@ impl Access<'_> {
         }
     }
 
-    /// Whether something does.
+    /// Whether a key of the store exists.
     pub(crate) fn is_there(&self, at: &[u8]) -> Result<bool, Fault> {
         self.steps.go_on()?;
         match self.overlay.as_ref().and_then(|overlay| overlay.is_put(at)) {
@@ -242,12 +249,13 @@ impl Access<'_> {
         }
     }
 
-    /// What the store has in order: pairs, or keys alone.
+    /// Returns pairs or keys of the store in key order.
     pub(crate) fn range(&self, bounds: Bounds<'_>, gives: Gives) -> Pairs<'_> {
         self.walk(bounds, Direction::Up, gives)
     }
 
-    /// The same of an instant: several ranges that are walked together are of one.
+    /// Like [`range`](Self::range), at a snapshot, so that several ranges read together are
+    /// consistent.
     pub(crate) fn range_at(
         &self,
         instant: &Snapshot,
@@ -258,23 +266,23 @@ impl Access<'_> {
         Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, Direction::Up, gives)
     }
 
-    /// The same from either end.
+    /// Like [`range`](Self::range), in either direction.
     fn walk(&self, bounds: Bounds<'_>, direction: Direction, gives: Gives) -> Pairs<'_> {
         let range = self.database.store.range(bounds);
         Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, direction, gives)
     }
 
-    /// Pairs of the store from a key on, up to another.
+    /// Returns the pairs of the store from `from` up to but excluding `to`.
     pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs<'_> {
         self.range((Bound::Included(from), Bound::Excluded(to)), Gives::Pairs)
     }
 
-    /// Keys of the store likewise, with nothing beside them.
+    /// Like [`between`](Self::between), with keys only; values are empty.
     pub(crate) fn names_between(&self, from: &[u8], to: &[u8]) -> Pairs<'_> {
         self.walk_names_between(from, to, Direction::Up)
     }
 
-    /// The same from either end.
+    /// Like [`names_between`](Self::names_between), in either direction.
     pub(crate) fn walk_names_between(
         &self,
         from: &[u8],
@@ -284,23 +292,24 @@ impl Access<'_> {
         self.walk((Bound::Included(from), Bound::Excluded(to)), direction, Gives::Keys)
     }
 
-    /// Locks a key that is to be changed. A transaction has locked its keys already, here as below.
+    /// Locks a key for writing. Returns `None` in a transaction, whose keys are locked already; so
+    /// do the functions below.
     pub(crate) fn lock(&self, key: &[u8]) -> Option<RwLockWriteGuard<'_, ()>> {
         self.overlay.is_none().then(|| self.database.locks.write_one(key))
     }
 
-    /// Locks a key of which several records are read.
+    /// Locks a key for reading several of its records consistently.
     pub(crate) fn lock_to_read(&self, key: &[u8]) -> Option<RwLockReadGuard<'_, ()>> {
         self.overlay.is_none().then(|| self.database.locks.read(key))
     }
 
-    /// Notes that a key is to be as it is now when a transaction is carried out.
+    /// Starts watching a key: the transaction will require it to be unchanged.
     pub(crate) fn watch(&self, key: &[u8]) -> Result<Watched, Fault> {
         let expiry = || Ok(self.find(key)?.and_then(|entry| entry.expiry()));
         self.database.locks.watch(key, expiry)
     }
 
-    /// Locks keys that are to be changed.
+    /// Locks several keys for writing.
     pub(crate) fn lock_several(&self, keys: &[&[u8]]) -> Option<Writing<'_>> {
         self.overlay.is_none().then(|| self.database.locks.write(keys))
     }
@@ -309,7 +318,7 @@ impl Access<'_> {
         expiry.is_some_and(|at| at <= self.now)
     }
 
-    /// The entry of a key that is locked, unless it has expired.
+    /// Returns the entry of a locked key, unless it has expired.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         Ok(self.find_any(key)?.filter(|entry| self.is_alive(entry)))
     }
@@ -318,13 +327,13 @@ impl Access<'_> {
         !self.has_expired(entry.expiry())
     }
 
-    /// The entry of a key that is locked, whether it has expired or not. Nothing stands under one that is too long: only who would write it has
-    /// to know.
+    /// Returns the entry of a locked key, even if it has expired. A key that is too long has no
+    /// entry; only writes under it are errors.
     pub(crate) fn find_any(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         self.find_from(When::Now, key)
     }
 
-    /// The entry of a key that is not locked, unless it has expired.
+    /// Returns the entry of a key that is not locked, unless it has expired.
     pub(crate) fn look(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         if self.overlay.is_some() || !self.database.has_heads.load(Ordering::SeqCst) {
             return self.find(key);
@@ -336,12 +345,12 @@ impl Access<'_> {
         if glance.is_some_and(|glance| self.database.locks.is_as_it_was(glance)) {
             return Ok(None);
         }
-        // A string may have taken the place of a collection behind the look for the one and in front of that for the other. An instant costs more
-        // than both looks.
+        // A string may have replaced a collection after the lookup of the string and before that of
+        // the collection's head. A snapshot decides; it costs more than both lookups.
         self.look_at(&self.database.store.snapshot()?, key)
     }
 
-    /// The entry of a key at an instant, unless it has expired.
+    /// Returns the entry of a key at a snapshot, unless it has expired.
     pub(super) fn look_at(&self, instant: &Snapshot, key: &[u8]) -> Result<Option<Entry>, Fault> {
         Ok(self.find_from(When::At(instant), key)?.filter(|entry| self.is_alive(entry)))
     }
@@ -370,7 +379,8 @@ impl Access<'_> {
         record.map(|record| Head::decode(&record)).transpose()
     }
 
-    /// The collection of this kind under a key, unless it has expired.
+    /// Returns the head of the collection under a key, unless it has expired. Returns an error if
+    /// the key holds another kind of value.
     pub(crate) fn collection(&self, key: &[u8], kind: Kind) -> Result<Option<Head>, Fault> {
         if !keys::fits(key) {
             return Ok(None);
@@ -386,7 +396,7 @@ impl Access<'_> {
         }
     }
 
-    /// Puts a string under a key, which is locked, in place of whatever stands there.
+    /// Puts a string under a locked key and replaces any previous value.
     pub(crate) fn put_string(
         &self,
         batch: &mut Batch,
@@ -396,7 +406,7 @@ impl Access<'_> {
     ) -> Result<(), Fault> {
         keys::check(key)?;
         let at = keys::string(key);
-        // Whether it is there, the index knows; a value is not read for that.
+        // Checks existence only, which the index answers without reading the value.
         if !self.is_there(&at)? {
             match self.find_head(key)? {
                 Some(head) => Self::drop_collection(batch, key, &head),
@@ -410,7 +420,7 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Puts the head of a collection under a key, which is locked and which has it already if `is_new` does not say otherwise.
+    /// Puts the head of a collection under a locked key. Does not change the number of keys.
     pub(crate) fn put_head(batch: &mut Batch, key: &[u8], head: &Head) {
         if let Some(at) = head.expiry {
             batch.put(&keys::expiry(at, key), []);
@@ -418,7 +428,7 @@ impl Access<'_> {
         batch.put(&keys::head(key), head.encode());
     }
 
-    /// A new collection under a key, which is locked; what stood there and has expired goes.
+    /// Starts a collection under a locked key that holds nothing alive. Removes an expired value.
     pub(crate) fn begin_collection(
         &self,
         batch: &mut Batch,
@@ -434,7 +444,7 @@ impl Access<'_> {
         Ok(Head { kind, id: self.next_number()?, count: 0, expiry: None })
     }
 
-    /// Removes what stands under a key, which is locked.
+    /// Removes the entry of a locked key.
     pub(crate) fn remove(batch: &mut Batch, key: &[u8], entry: &Entry) {
         batch.keys -= 1;
         match entry {
@@ -446,15 +456,17 @@ impl Access<'_> {
         }
     }
 
-    /// The note of when a key expires that it does not keep: else it would stand there until then. `SET` over a string does not know it, as it does not
-    /// read what it replaces.
+    /// Deletes the expiry note of a key that loses its expiry; otherwise the note would remain
+    /// until that time. A plain SET over a string leaves the note because it does not read the old
+    /// value.
     pub(super) fn forget_expiry(batch: &mut Batch, key: &[u8], expiry: Expiry) {
         if let Some(at) = expiry {
             batch.delete(&keys::expiry(at, key));
         }
     }
 
-    /// Its parts are swept later: the note of that says which, and whose they were.
+    /// Removes the head of a collection and writes a note with its id and key, by which the sweeper
+    /// removes its parts later.
     fn drop_collection(batch: &mut Batch, key: &[u8], head: &Head) {
         Self::forget_expiry(batch, key, head.expiry);
         batch.put(&keys::dropped(head.id), key);
@@ -465,7 +477,7 @@ impl Access<'_> {
         let mut numbers = self.database.numbers.lock().expect("nothing panics with it locked");
         if numbers.next == numbers.end {
             let end = numbers.end + NUMBERS_AT_A_TIME;
-            // In the log before whatever uses them.
+            // In the log before any write that uses the new ids.
             self.database.store.put_with(&keys::NUMBERS, &end.to_le_bytes(), Durability::None)?;
             numbers.end = end;
         }
@@ -473,7 +485,7 @@ impl Access<'_> {
         Ok(CollectionId(numbers.next - 1))
     }
 
-    /// Writes what a command changes, or keeps it until the transaction that it is part of is committed.
+    /// Writes a command's batch; in a transaction adds it to the overlay until `commit`.
     pub(crate) fn write(&self, batch: Batch) -> Result<(), Fault> {
         match &self.overlay {
             Some(overlay) => {
@@ -484,7 +496,7 @@ impl Access<'_> {
         }
     }
 
-    /// Writes what a transaction has changed: all of it, or nothing.
+    /// Writes the changes of a transaction, all or nothing.
     pub(crate) fn commit(&self) -> Result<(), Fault> {
         self.overlay.as_ref().map_or(Ok(()), |overlay| self.write_now(&overlay.take()))
     }
@@ -499,7 +511,7 @@ impl Access<'_> {
         self.has_written.set(true);
         let keys = batch.keys;
         let written = batch.write(&self.database.store, self.durability);
-        // Also after an error: nobody knows then whether it is there.
+        // Also after an error, when the batch may be in the store or not.
         self.database.hear_of_notes(batch);
         match written {
             Ok(()) => drop(self.database.keys.fetch_add(keys, Ordering::SeqCst)),

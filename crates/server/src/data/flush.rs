@@ -1,7 +1,8 @@
-//! All keys go: those of one instant, some at a time, so that others have their turn in between.
+//! Removal of all keys of one snapshot, in steps, so that other commands run in between.
 //!
-//! Each key goes as with `DEL`, with its lock held. One that is written meanwhile goes or stays, whether its turn had come or not. Parts of
-//! collections are left to the sweep. What is removed is made durable now and then: it stands in the log before what others wait for.
+//! Each key is removed as by `DEL`, with its lock held. A key that is written meanwhile may be
+//! removed or stay. The parts of collections are left to the sweeper. The removals are synced now
+//! and then because they are in the log before writes that other clients wait for.
 
 use levelhead::Error;
 
@@ -10,25 +11,27 @@ use super::database::{Access, Entry};
 use super::keys::{self, Space};
 use crate::fault::Fault;
 
-/// Keys that are locked at a time: a millisecond of work or less.
+/// Keys locked at a time: at most about a millisecond of work.
 const STEP: usize = 252;
-/// Steps that become durable together.
+/// Steps per sync.
 const STEPS: u32 = 8;
-/// How often an instant may be lost before its first step. A store that is full lets go of one soon.
+/// How many snapshots in a row may be lost before a step succeeds. A full store drops snapshots
+/// early.
 const TRIES: u32 = 100;
 
-/// What is done with the names of a step.
+/// Removes the names of a step.
 type Remove<'a> = dyn Fn(&[Box<[u8]>]) -> Result<(), Fault> + 'a;
 
 impl Access<'_> {
-    /// Removes all keys that are there when it begins, and what notes say of those that are gone.
+    /// Removes all keys that exist when it begins, and the expiry notes of removed keys.
     pub(crate) fn remove_all(&self) -> Result<(), Fault> {
         self.in_steps(Space::String, &|names| self.remove_strings(names))?;
         self.in_steps(Space::Head, &|names| self.remove_collections(names))?;
         self.in_steps(Space::Expiry, &|notes| self.remove_notes(notes))
     }
 
-    /// Gives `remove` all names of a space. Where the store lets go of the instant it goes on at a later one.
+    /// Passes all names of a space to `remove`, in steps. If the store drops the snapshot,
+    /// continues with a newer one.
     fn in_steps(&self, space: Space, remove: &Remove<'_>) -> Result<(), Fault> {
         let (mut from, to) = keys::all(space);
         let (mut in_vain, mut steps) = (0, 0);
@@ -55,7 +58,7 @@ impl Access<'_> {
         }
     }
 
-    /// Whether they are there the index knows; no value is read.
+    /// The index knows whether a key exists; no value is read.
     fn remove_strings(&self, names: &[Box<[u8]>]) -> Result<(), Fault> {
         let keys: Vec<&[u8]> = names.iter().map(|name| &name[1..]).collect();
         let _locks = self.lock_several(&keys);
@@ -81,7 +84,7 @@ impl Access<'_> {
         self.write(batch)
     }
 
-    /// Notes of when keys expire that are not there any more.
+    /// Removes expiry notes whose keys do not exist.
     fn remove_notes(&self, notes: &[Box<[u8]>]) -> Result<(), Fault> {
         let damaged = || Fault::error("damaged: a time");
         let keys = notes.iter().map(|note| Some(keys::split_expiry(note)?.1));

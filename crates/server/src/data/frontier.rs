@@ -1,9 +1,11 @@
-//! How far notes were swept: nobody steps again over what was deleted before that.
+//! Sweep position in a space of notes, so that walks need not step over the tombstones before it.
 //!
-//! A deletion stays in the store until it is compacted into the last level, and whoever walks past pays for it. Notes are swept in
-//! their order, so that a walk may begin where the sweeper has come to. A note that is written before that place takes it back there.
+//! A tombstone stays in the store until a compaction drops it in the last level, and every walk
+//! across it pays for it. Notes are swept in order, so walks can start at the sweeper's position. A
+//! note that is written before the position moves it back.
 //!
-//! It is in memory alone: after a restart the first walk begins at the first note that there could be.
+//! The position is kept in memory only: after a restart the first walk starts at the beginning of
+//! the space.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -16,14 +18,15 @@ pub(crate) struct Frontier {
 }
 
 struct Inner {
-    /// No note stands before it, but for those of which [`Frontier::note`] is about to hear.
+    /// All notes are at or after this key, except notes for which [`Frontier::note`] is about to be
+    /// called.
     swept: Vec<u8>,
-    /// The first of those that were written since the sweep under way began, which may not have met them.
+    /// The first note written since the current sweep began, which may have missed it.
     written: Option<Vec<u8>>,
 }
 
 impl Frontier {
-    /// Of a space of notes of which nothing is known.
+    /// Returns a frontier at the beginning of a space.
     pub(crate) fn new(space: Space) -> Self {
         let (swept, end) = keys::all(space);
         Self { end, inner: Mutex::new(Inner { swept, written: None }) }
@@ -33,24 +36,25 @@ impl Frontier {
         self.inner.lock().expect("nothing panics with it locked")
     }
 
-    /// Where notes begin.
+    /// Returns the key at which notes begin.
     pub(crate) fn first(&self) -> Vec<u8> {
         self.inner().swept.clone()
     }
 
-    /// Whether there is no note.
+    /// Whether no notes exist.
     pub(crate) fn is_at_end(&self) -> bool {
         self.inner().swept >= self.end
     }
 
-    /// Where the sweeper, of whom there is one, begins. It looks at the store after this.
+    /// Starts a sweep and returns its start key. Requires: there is one sweeper, and it reads the
+    /// store only after this call.
     pub(crate) fn begin(&self) -> Vec<u8> {
         let mut inner = self.inner();
         inner.written = None;
         inner.swept.clone()
     }
 
-    /// The sweeper has left none of the notes before `to` that were there when it began.
+    /// Records that the sweep has removed all notes before `to` that existed when it began.
     pub(crate) fn advance(&self, to: &[u8]) {
         let mut inner = self.inner();
         let to = inner.written.as_deref().map_or(to, |written| written.min(to));
@@ -59,7 +63,7 @@ impl Frontier {
         }
     }
 
-    /// Hears of a note that was written: readers of the store see it by now.
+    /// Records a note that was written. Requires: readers of the store already see the note.
     pub(crate) fn note(&self, at: &[u8]) {
         let mut inner = self.inner();
         if inner.written.as_deref().is_none_or(|written| at < written) {
@@ -96,7 +100,7 @@ mod tests {
         assert_eq!(frontier.first(), at(100));
     }
 
-    /// The sweeper has looked at the store before the note was in it.
+    /// The sweeper read the store before the note was written.
     #[test]
     fn what_is_written_behind_the_back_of_the_sweeper_is_not_passed() {
         let frontier = Frontier::new(Space::Expiry);

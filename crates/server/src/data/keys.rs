@@ -1,23 +1,26 @@
-//! Where each thing stands in the store: its first byte says what it is, and what belongs together stands together, in order.
+//! Keys of the store: the first byte is the kind of the record, and related records are adjacent
+//! and in order.
 //!
-//! Keys of the store have 255 bytes at most, so that names of users have less.
+//! Keys of the store have at most 255 bytes, so names of users are shorter.
 
 use crate::fault::Fault;
 
-/// The longest key of a user, and the longest field of a hash: behind them there must be room for a time in front.
+/// Maximum length of a user key and of a hash field, in bytes: 255 less the first byte and a time
+/// or collection id of 8 bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 246;
-/// The longest member of a sorted set: it also stands behind its score.
+/// Maximum length of a member of a sorted set, in bytes: its key in [`Space::Score`] also has the
+/// score.
 pub(crate) const MAX_MEMBER_BYTES: usize = 238;
 
-/// What stands under keys that begin with this byte.
+/// The kind of record, and the first byte of its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Space {
-    /// What the server keeps for itself.
+    /// Records of the server itself.
     Server = 0x01,
-    /// Strings, by key.
+    /// Strings, by user key.
     String = 0x10,
-    /// Heads of hashes and sorted sets, by key.
+    /// Heads of hashes and sorted sets, by user key.
     Head = 0x11,
     /// Fields of hashes, by collection and field.
     Field = 0x20,
@@ -25,19 +28,19 @@ pub(crate) enum Space {
     Member = 0x30,
     /// Members, by collection, score and member.
     Score = 0x31,
-    /// Keys that expire, by time and key.
+    /// Notes of keys with an expiry, by time and user key.
     Expiry = 0x40,
-    /// Collections that were dropped and whose parts still stand, by collection.
+    /// Notes of dropped collections whose parts are not swept yet, by collection.
     Dropped = 0x41,
 }
 
-/// Which collection: a number that is given once.
+/// The id of a collection; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct CollectionId(pub u64);
 
-/// How many keys there are, if the server was stopped properly.
+/// The number of user keys, after a clean stop.
 pub(crate) const COUNT: [u8; 2] = [Space::Server as u8, b'c'];
-/// Up to where numbers of collections may have been given.
+/// The end of the collection ids that may have been assigned.
 pub(crate) const NUMBERS: [u8; 2] = [Space::Server as u8, b'n'];
 /// The version of this layout.
 pub(crate) const VERSION: [u8; 2] = [Space::Server as u8, b'v'];
@@ -51,12 +54,12 @@ fn joined(space: Space, parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// Whether something may stand under a key of a user.
+/// Whether a user key is short enough to exist.
 pub(crate) fn fits(key: &[u8]) -> bool {
     key.len() <= MAX_KEY_BYTES
 }
 
-/// Refuses to write under a key of a user that is too long.
+/// Returns an error if a user key is too long to be written.
 pub(crate) fn check(key: &[u8]) -> Result<(), Fault> {
     if fits(key) {
         return Ok(());
@@ -64,7 +67,7 @@ pub(crate) fn check(key: &[u8]) -> Result<(), Fault> {
     Err(Fault::error(format!("key has {} bytes, at most {MAX_KEY_BYTES} are possible", key.len())))
 }
 
-/// Refuses a field of a hash that is too long.
+/// Returns an error if a field of a hash is too long.
 pub(crate) fn check_field(field: &[u8]) -> Result<(), Fault> {
     if field.len() <= MAX_KEY_BYTES {
         return Ok(());
@@ -73,7 +76,7 @@ pub(crate) fn check_field(field: &[u8]) -> Result<(), Fault> {
     Err(Fault::error(format!("field has {length} bytes, at most {MAX_KEY_BYTES} are possible")))
 }
 
-/// Refuses a member of a sorted set that is too long.
+/// Returns an error if a member of a sorted set is too long.
 pub(crate) fn check_member(member: &[u8]) -> Result<(), Fault> {
     if member.len() <= MAX_MEMBER_BYTES {
         return Ok(());
@@ -102,7 +105,8 @@ pub(crate) fn score(id: CollectionId, score: f64, member: &[u8]) -> Vec<u8> {
     joined(Space::Score, &[&id.0.to_be_bytes(), &ordered(score).to_be_bytes(), member])
 }
 
-/// Where members begin whose score has at least this number in the order of scores.
+/// Returns the key at which members with at least this score begin; `number` is [`ordered`] of the
+/// score.
 pub(crate) fn scores_from(id: CollectionId, number: u64) -> Vec<u8> {
     joined(Space::Score, &[&id.0.to_be_bytes(), &number.to_be_bytes()])
 }
@@ -115,41 +119,42 @@ pub(crate) fn dropped(id: CollectionId) -> Vec<u8> {
     joined(Space::Dropped, &[&id.0.to_be_bytes()])
 }
 
-/// Where the parts of a collection begin, and where they have ended.
+/// Returns the range of the parts of a collection; the end is exclusive.
 pub(crate) fn parts(space: Space, id: CollectionId) -> (Vec<u8>, Vec<u8>) {
     let next = id.0.checked_add(1).expect("numbers of collections do not run out");
     (joined(space, &[&id.0.to_be_bytes()]), joined(space, &[&next.to_be_bytes()]))
 }
 
-/// Where a space begins, and where it has ended.
+/// Returns the range of a space; the end is exclusive.
 pub(crate) fn all(space: Space) -> (Vec<u8>, Vec<u8>) {
     (vec![space as u8], vec![space as u8 + 1])
 }
 
-/// What stands behind the number of a collection.
+/// Returns the part of a key after the collection id.
 pub(crate) fn behind_id(key: &[u8]) -> Option<&[u8]> {
     key.get(9..)
 }
 
-/// Score and member of a key of [`Space::Score`].
+/// Splits a key of [`Space::Score`] into score and member.
 pub(crate) fn split_score(key: &[u8]) -> Option<(f64, &[u8])> {
     let (bits, member) = key.get(9..)?.split_first_chunk::<8>()?;
     Some((unordered(u64::from_be_bytes(*bits)), member))
 }
 
-/// Time and key of a key of [`Space::Expiry`].
+/// Splits a key of [`Space::Expiry`] into time in milliseconds and user key.
 pub(crate) fn split_expiry(key: &[u8]) -> Option<(u64, &[u8])> {
     let (at, key) = key.get(1..)?.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*at), key))
 }
 
-/// The collection of a key of [`Space::Dropped`].
+/// Returns the collection of a key of [`Space::Dropped`].
 pub(crate) fn split_dropped(key: &[u8]) -> Option<CollectionId> {
     let (id, _) = key.get(1..)?.split_first_chunk::<8>()?;
     Some(CollectionId(u64::from_be_bytes(*id)))
 }
 
-/// Numbers in whose order scores are: of a positive one the sign is set, of a negative one all bits are turned. There is one zero.
+/// Maps scores to integers in the same order: sets the sign bit of positive scores and inverts all
+/// bits of negative ones. Both zeros map to the same integer.
 pub(crate) fn ordered(score: f64) -> u64 {
     let bits = if score == 0.0 { 0 } else { score.to_bits() };
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }

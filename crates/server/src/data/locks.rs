@@ -1,13 +1,14 @@
-//! One command at a time changes a key.
+//! Locks of keys: one command at a time changes a key.
 //!
-//! Keys share locks by their hash. A command that changes several takes their locks in order, so that no two wait for each
-//! other. Reading a single record needs none.
+//! Keys share locks by their hash. A command that changes several keys acquires their locks in
+//! order, which prevents deadlocks. Reading a single record needs no lock.
 //!
-//! Besides, it is counted how often a key was locked for writing, so that a transaction can tell whether something it watches
-//! has changed. There are fewer counters than keys: it may be told so of a key that has not.
+//! Write counters tell a transaction whether a watched key has changed. Keys share counters, so
+//! that an unchanged key may be reported as changed.
 //!
-//! A key that expires has changed when its time has come, swept or not. Keys that the sweep takes away are counted apart: who has watched a key that
-//! had expired by then, or never does, is told of no change.
+//! A key with an expiry changes when it expires, whether it is swept or not. Removals by the
+//! sweeper have counters of their own: a client that watches a key which had expired by then, or
+//! which never expires, sees no change.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,38 +21,39 @@ const COUNTERS: u64 = 1 << 16;
 
 pub(crate) struct Locks {
     all: Vec<RwLock<()>>,
-    /// How often keys were locked for writing.
+    /// Number of write locks of the keys of each counter.
     counters: Vec<AtomicU32>,
-    /// How often one was swept, because its time had come.
+    /// Number of expired keys swept, per counter.
     swept: Vec<AtomicU32>,
-    /// Clients cannot know which keys share a lock.
+    /// A random hash, so that clients cannot find keys that share a lock.
     hasher: RandomState,
 }
 
-/// A key that is watched, and how often it had been locked for writing.
+/// A watched key, with the values of its counters when WATCH ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watched {
     hash: u64,
     count: u32,
     swept: u32,
-    /// When it expires, or the first of those that are watched by the same counter.
+    /// The expiry of the key, or the earliest one of all watched keys that share the counter.
     expiry: Expiry,
 }
 
 impl Watched {
-    /// Which counter it is of.
+    /// Returns the index of the key's counters.
     pub(crate) fn counter(&self) -> usize {
         counter(self.hash)
     }
 
-    /// Both, of one counter, since this one was watched.
+    /// Merges a key that was watched later and shares the counters. The counter values of the first
+    /// one remain.
     pub(crate) fn with(self, later: Self) -> Self {
         let expiry = self.expiry.into_iter().chain(later.expiry).min();
         Self { expiry, ..self }
     }
 }
 
-/// A key that nobody was changing, and how often it had been locked for writing.
+/// An unlocked key, with the value of its write counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Glance {
     hash: u64,
@@ -62,12 +64,12 @@ fn lock(hash: u64) -> usize {
     (hash % LOCKS) as usize
 }
 
-/// By other bits of the hash than locks go.
+/// Uses other bits of the hash than the locks.
 fn counter(hash: u64) -> usize {
     ((hash >> 32) % COUNTERS) as usize
 }
 
-/// Held while keys are changed.
+/// Write locks of several keys.
 pub(crate) type Writing<'a> = Vec<RwLockWriteGuard<'a, ()>>;
 
 const WHY: &str = "a command panicked with a key locked; what it left half done is not known";
@@ -86,7 +88,7 @@ impl Locks {
         self.hasher.hash_one(key)
     }
 
-    /// For reading what several records hold together.
+    /// Locks a key for reading several of its records consistently.
     pub(crate) fn read(&self, key: &[u8]) -> RwLockReadGuard<'_, ()> {
         self.all[lock(self.hash(key))].read().expect(WHY)
     }
@@ -104,7 +106,7 @@ impl Locks {
         locks
     }
 
-    /// Locks keys without counting that.
+    /// Locks keys for writing without counting a write.
     pub(crate) fn hold(&self, keys: &[&[u8]], watched: &[Watched]) -> Writing<'_> {
         let hashes = keys.iter().map(|key| self.hash(key));
         let hashes = hashes.chain(watched.iter().map(|watched| watched.hash));
@@ -114,13 +116,13 @@ impl Locks {
         numbers.into_iter().map(|number| self.all[number].write().expect(WHY)).collect()
     }
 
-    /// Locks all keys, without counting that: nobody is writing then.
+    /// Locks all keys for writing without counting a write.
     pub(crate) fn all(&self) -> Writing<'_> {
-        // Also where somebody has panicked: a server that ends has to leave word.
+        // Also locks that a panic has poisoned: a stopping server has to record its state.
         self.all.iter().map(|lock| lock.write().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// Counts keys, which are locked, as locked for writing.
+    /// Counts a write of each key; the keys are locked.
     pub(crate) fn touch(&self, keys: &[&[u8]]) {
         for key in keys {
             self.count(self.hash(key));
@@ -131,25 +133,26 @@ impl Locks {
         self.counters[counter(hash)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A look at a key, unless somebody is changing it, without waiting.
+    /// Returns a glance at a key, or `None` if a writer holds its lock. Does not wait.
     pub(crate) fn glance(&self, key: &[u8]) -> Option<Glance> {
         let hash = self.hash(key);
         let _reading = self.all[lock(hash)].try_read().ok()?;
         Some(Glance { hash, count: self.counters[counter(hash)].load(Ordering::Relaxed) })
     }
 
-    /// Whether nobody has begun to change it since: whoever has seen a change in the store sees that it was counted before.
+    /// Whether no write has begun since the glance. A reader that sees a change in the store also
+    /// sees its count, because writes are counted before.
     pub(crate) fn is_as_it_was(&self, glance: Glance) -> bool {
         self.counters[counter(glance.hash)].load(Ordering::Relaxed) == glance.count
     }
 
-    /// Counts a key, which is locked and goes because its time has come.
+    /// Counts the removal of an expired key, which is locked.
     pub(crate) fn sweep(&self, key: &[u8]) {
         self.swept[counter(self.hash(key))].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often a key was locked for writing, now that nobody has it locked, and when it expires, as `expiry` says then: of what has expired
-    /// or is not there, never.
+    /// Waits for writers of a key, and returns its counters and the expiry that `expiry` returns:
+    /// `None` for a key that does not exist or has expired.
     pub(crate) fn watch<E>(
         &self,
         key: &[u8],
@@ -162,12 +165,12 @@ impl Locks {
         Ok(Watched { hash, count, swept, expiry: expiry()? })
     }
 
-    /// Whether a key, which is locked, was not locked for writing since, nor has expired.
+    /// Whether a locked key was not written since it was watched, and has not expired.
     pub(crate) fn is_unchanged(&self, watched: &Watched, now: u64) -> bool {
         let is = |counters: &[AtomicU32], count| {
             counters[counter(watched.hash)].load(Ordering::Relaxed) == count
         };
-        // Swept, it is gone, also if the clock was set back since.
+        // A swept key is gone even if the clock was set back since.
         let is_alive = watched.expiry.is_none_or(|at| at > now && is(&self.swept, watched.swept));
         is_alive && is(&self.counters, watched.count)
     }
@@ -204,7 +207,7 @@ mod tests {
         let locks = Locks::new();
         let (gone, alive) = (watch(&locks, None), watch(&locks, Some(10)));
         assert!(locks.is_unchanged(&alive, 9) && !locks.is_unchanged(&alive, 10));
-        // Of several that share a counter the first one counts.
+        // Of several keys that share a counter the earliest expiry counts.
         for both in [alive.with(watch(&locks, Some(20))), gone.with(alive)] {
             assert!(locks.is_unchanged(&both, 9) && !locks.is_unchanged(&both, 10));
         }

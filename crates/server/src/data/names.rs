@@ -1,10 +1,12 @@
-//! Keys of users in order: alone, or with what they hold.
+//! User keys in order, with or without their values.
 //!
-//! Strings and heads of collections are two ranges, and whether a key has expired may have to be read besides. All of it is read at one instant: one
-//! after the other, a key that is renamed meanwhile would be there twice or not at all, and of a transaction a half.
+//! Strings and heads of collections are two ranges, and the expiry of a key may need a further
+//! read. All reads use one snapshot; otherwise a key that is renamed meanwhile could appear twice
+//! or not at all, and a transaction could appear half done.
 //!
-//! Whether a key has expired stands with its value. Keys alone are compared with the notes of times that have passed instead, which are few, because a
-//! sweeper takes them away all the time; where they are many, values are read.
+//! The expiry of a key is stored with its value. A walk over keys only compares them with the notes
+//! of passed expiries instead; these are few because the sweeper removes them continuously. If
+//! there are many, values are read.
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -19,13 +21,13 @@ use super::overlay::{Gives, Pair, Pairs};
 use super::records::{self, Head, Kind};
 use crate::fault::Fault;
 
-/// Notes of times that have passed of which as many are looked at for keys alone.
+/// Maximum number of passed notes to load for a walk over keys only.
 const MOST_NOTES: usize = 1_000;
 
-/// Keys that are drawn before all are walked over, because those had expired.
+/// Random draws that may hit expired keys before all keys are walked over.
 const MOST_DRAWS: u32 = 16;
 
-/// A key, and what it holds.
+/// A key with its value.
 pub(crate) struct Found {
     at: Box<[u8]>,
     pub entry: Entry,
@@ -37,10 +39,10 @@ impl Found {
     }
 }
 
-/// A key alone.
+/// A key without its value.
 pub(crate) struct Name {
     at: Box<[u8]>,
-    /// Whether it holds a string; else it is a collection's.
+    /// Whether the key holds a string, and not a collection.
     is_string: bool,
 }
 
@@ -50,33 +52,33 @@ impl Name {
     }
 }
 
-/// Keys alone, of one instant.
+/// Keys of one snapshot.
 pub(crate) struct Names<'a> {
     access: &'a Access<'a>,
     instant: Snapshot,
-    /// Those of which a time has passed; none, if these are many and what keys hold is read.
+    /// Keys with a passed expiry; `None` if there are too many and values are read instead.
     passed: Option<BTreeSet<Vec<u8>>>,
     places: Places<'a>,
 }
 
-/// Bounds of keys.
+/// Bounds of user keys.
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// What the store has under a key of a user.
+/// A user key, with its record.
 pub(super) struct Place {
     at: Box<[u8]>,
     is_string: bool,
     record: Vec<u8>,
 }
 
-/// Strings and heads of collections, in the order of their keys.
+/// Strings and heads of collections, merged in the order of their keys.
 pub(super) struct Places<'a> {
     strings: Peekable<Pairs<'a>>,
     heads: Option<Peekable<Pairs<'a>>>,
 }
 
 impl Access<'_> {
-    /// Keys in order, within bounds, which have not expired, and what they hold.
+    /// Returns the keys within bounds that have not expired, in order and with their values.
     pub(crate) fn keys(
         &self,
         bounds: Bounds<'_>,
@@ -90,12 +92,13 @@ impl Access<'_> {
         }))
     }
 
-    /// The same keys alone: what they hold is not read.
+    /// Like [`keys`](Self::keys), without values.
     pub(crate) fn names(&self, bounds: Bounds<'_>) -> Result<Names<'_>, Fault> {
-        // Before the instant: those that are swept behind it are not passed.
+        // Read before the snapshot: a later position could be after notes that the snapshot still
+        // has.
         let first_note = match &self.overlay {
             None => self.database.expiring.first(),
-            // What a transaction has written the sweeper does not know yet.
+            // The sweeper does not know the pending notes of a transaction.
             Some(_) => keys::all(Space::Expiry).0,
         };
         let instant = self.database.store.snapshot()?;
@@ -105,10 +108,11 @@ impl Access<'_> {
         Ok(Names { access: self, instant, passed, places })
     }
 
-    /// A key drawn from those that have not expired, all about equally likely; nothing if there is none.
+    /// Returns a random key that has not expired, all keys being about equally likely; `None` if no
+    /// key exists.
     pub(crate) fn random_name(&self, random: &dyn Fn() -> u64) -> Result<Option<Vec<u8>>, Fault> {
         let (from, to) = (keys::all(Space::String).0, keys::all(Space::Head).1);
-        // What a transaction has changed the store does not know.
+        // The store does not know the pending changes of a transaction.
         let draws = if self.overlay.is_none() { MOST_DRAWS } else { 0 };
         for _ in 0..draws {
             let drawn = self.database.store.random_key(&from[..]..&to[..], random())?;
@@ -117,7 +121,8 @@ impl Access<'_> {
                 return Ok(Some(at[1..].to_vec()));
             }
         }
-        // There are few: each takes the place of those before it as often as makes it as likely.
+        // Few keys are alive. Reservoir sampling: the nth key replaces the choice with probability
+        // 1/n.
         let (mut chosen, mut seen) = (None, 0);
         for name in self.names((Bound::Unbounded, Bound::Unbounded))? {
             let name = name?;
@@ -129,7 +134,8 @@ impl Access<'_> {
         Ok(chosen)
     }
 
-    /// Keys that may have expired and were not swept yet; none if they are many.
+    /// Returns the keys with a passed expiry that are not swept yet, or `None` if there are too
+    /// many.
     fn names_of_passed_times(
         &self,
         instant: &Snapshot,
@@ -170,14 +176,14 @@ impl Access<'_> {
             let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
             self.range_at(instant, bounds, gives).peekable()
         };
-        // Asked behind the instant: whoever has put one there has said so before.
+        // Read after the snapshot: writers set it before they write the first head.
         let has_heads = self.database.has_heads.load(Ordering::SeqCst);
         Places { strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
     }
 }
 
 impl Names<'_> {
-    /// The kind of a key of these; nothing, if it has expired.
+    /// Returns the kind of a key, or `None` if it has expired.
     pub(crate) fn kind(&self, name: &Name) -> Result<Option<Kind>, Fault> {
         if name.is_string {
             return Ok(Some(Kind::String));
@@ -186,11 +192,11 @@ impl Names<'_> {
         Ok(entry.map(|entry| entry.kind()))
     }
 
-    /// The key at a place, unless it has expired.
+    /// Returns the key of a place, unless it has expired.
     fn name(&self, place: Place) -> Result<Option<Name>, Fault> {
         let is_there = match &self.passed {
             None => !self.access.has_expired(expiry(&place)?),
-            // The note may be an old one.
+            // The note may be outdated.
             Some(passed) if passed.contains(&place.at[1..]) => {
                 self.access.look_at(&self.instant, &place.at[1..])?.is_some()
             }
@@ -218,7 +224,7 @@ impl Iterator for Places<'_> {
     type Item = Result<Place, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // An error comes first: it is no absence.
+        // Errors sort first, so that an unreadable record is not taken for an absent one.
         fn key(pair: &Pair) -> &[u8] {
             pair.as_ref().map_or(&[], |(at, _)| &at[1..])
         }
@@ -251,7 +257,7 @@ fn found_at(place: Place) -> Result<Found, Fault> {
     Ok(Found { at, entry })
 }
 
-/// The time at which what stands at a place expires.
+/// Returns the expiry of a place.
 fn expiry(place: &Place) -> Result<records::Expiry, Fault> {
     if place.is_string {
         Ok(records::decode_string(&place.record)?.0)

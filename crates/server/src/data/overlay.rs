@@ -1,4 +1,4 @@
-//! What a transaction has changed and not written yet: its own commands see it, nobody else does.
+//! The pending writes of a transaction, which only its own commands see.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -12,10 +12,10 @@ use levelhead::{Keys, Range};
 use super::batch::{Batch, Change};
 use super::steps::Steps;
 
-/// A pair of a range, or why there is none.
+/// A pair of a range, or the error of the read.
 pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
 
-/// What is to stand under keys of the store; nothing, where they are deleted.
+/// New values of store keys; `None` for deleted keys.
 type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
 
 /// See the module's documentation.
@@ -24,12 +24,12 @@ pub(crate) struct Overlay {
     changes: RefCell<Changes>,
     keys: Cell<i64>,
     bytes: Cell<usize>,
-    /// Whether something of it does not make room.
+    /// Whether it contains a batch that does not free space.
     takes_room: Cell<bool>,
 }
 
 impl Overlay {
-    /// What stands under a key: what it was changed to, or else what is `beneath`.
+    /// Returns the pending value of a key, or the value `beneath` if the key is unchanged.
     pub(crate) fn get_or<E>(
         &self,
         at: &[u8],
@@ -41,7 +41,7 @@ impl Overlay {
         }
     }
 
-    /// Whether something stands under a key, if it was changed.
+    /// Whether a changed key exists afterwards; `None` if it is unchanged.
     pub(crate) fn is_put(&self, at: &[u8]) -> Option<bool> {
         self.changes.borrow().get(at).map(Option::is_some)
     }
@@ -60,17 +60,17 @@ impl Overlay {
         self.bytes.set(bytes);
     }
 
-    /// Bytes of memory that it holds, about.
+    /// Returns the approximate memory held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
-    /// How many keys of users there are more, or less, for it.
+    /// Returns the change of the number of user keys.
     pub(crate) fn keys(&self) -> i64 {
         self.keys.get()
     }
 
-    /// All of it as one batch.
+    /// Removes all changes and returns them as one batch.
     pub(crate) fn take(&self) -> Batch {
         self.bytes.set(0);
         Batch::of(self.changes.take(), self.keys.take(), !self.takes_room.take())
@@ -89,12 +89,12 @@ impl Overlay {
     }
 }
 
-/// What a change takes, with what a map takes besides.
+/// Returns the memory of a change in bytes, with the overhead of the map.
 fn held_bytes(key_length: usize, value: Option<&[u8]>) -> usize {
     key_length + value.map_or(0, <[u8]>::len) + 64
 }
 
-/// Which way a range is walked.
+/// The direction of a walk over a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     Up,
@@ -102,7 +102,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// How two keys follow each other.
+    /// Compares two keys in the direction of the walk.
     fn order(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Self::Up => a.cmp(b),
@@ -111,11 +111,11 @@ impl Direction {
     }
 }
 
-/// What a range gives.
+/// The kind of items that a range returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gives {
     Pairs,
-    /// Keys; what stands there is not read, and nothing is beside them.
+    /// Keys only; values are not read and are empty.
     Keys,
 }
 
@@ -144,12 +144,12 @@ impl Stored {
     }
 }
 
-/// A walk over it, on which each deletion is a step of its command's.
+/// A walk over a range of the store. Each tombstone counts as a step of the command.
 struct Walk<'a> {
     stored: Stored,
     direction: Direction,
     steps: &'a Steps<'a>,
-    /// Deletions that were counted.
+    /// Tombstones that are counted already.
     deletions: u64,
 }
 
@@ -167,7 +167,8 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// Pairs of a range in key order, up or down: the store's, with what a transaction has changed.
+/// Pairs of a range in key order, ascending or descending: those of the store, merged with the
+/// changes of the transaction.
 pub(crate) struct Pairs<'a> {
     store: Peekable<Walk<'a>>,
     changes: Peekable<vec::IntoIter<Change>>,
@@ -175,7 +176,8 @@ pub(crate) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Where it comes to more deletions than there are steps left, it ends with an error, and the steps are cut short.
+    /// Merges a range of the store with an overlay. If the walk meets more tombstones than steps
+    /// are left, it ends with an error and the steps are cut short.
     pub(crate) fn new(
         store: Range,
         overlay: Option<&Overlay>,

@@ -1,9 +1,9 @@
-//! What stands under the keys of the store.
+//! Values of the store keys.
 
 use super::keys::CollectionId;
 use crate::fault::Fault;
 
-/// What a key holds.
+/// The kind of value of a user key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     String,
@@ -12,7 +12,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As OBJECT ENCODING says it: the name that comes nearest.
+    /// Returns the name for OBJECT ENCODING: the closest one that Redis has.
     pub(crate) fn encoding(self) -> &'static str {
         match self {
             Self::String => "raw",
@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// As TYPE says it.
+    /// Returns the name for TYPE.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -31,10 +31,10 @@ impl Kind {
     }
 }
 
-/// A time in milliseconds since 1970, at which something expires.
+/// The time at which a key expires, in milliseconds since 1970; `None` for never.
 pub(crate) type Expiry = Option<u64>;
 
-/// Bytes that may stand before a string.
+/// Maximum bytes of the header before a string.
 pub(crate) const BESIDE: usize = 9;
 
 const EXPIRES: u8 = 1;
@@ -43,7 +43,7 @@ fn damaged(what: &str) -> Fault {
     Fault::error(format!("damaged: {what} is not what this server writes"))
 }
 
-/// A string as it is stored: flags, when it expires if it does, its bytes.
+/// Encodes a string: flags, the expiry if any, and the bytes.
 pub(crate) fn encode_string(value: &[u8], expiry: Expiry) -> Vec<u8> {
     let mut record = Vec::with_capacity(value.len() + BESIDE);
     push_expiry(&mut record, expiry);
@@ -51,7 +51,7 @@ pub(crate) fn encode_string(value: &[u8], expiry: Expiry) -> Vec<u8> {
     record
 }
 
-/// When a string expires, and where its bytes begin.
+/// Returns the expiry of a string and the offset of its bytes.
 pub(crate) fn decode_string(record: &[u8]) -> Result<(Expiry, usize), Fault> {
     let (expiry, rest) = take_expiry(record).ok_or_else(|| damaged("a string"))?;
     Ok((expiry, record.len() - rest.len()))
@@ -84,7 +84,7 @@ fn take_expiry(record: &[u8]) -> Option<(Expiry, &[u8])> {
 pub(crate) struct Head {
     pub kind: Kind,
     pub id: CollectionId,
-    /// Fields or members.
+    /// Number of fields or members.
     pub count: u64,
     pub expiry: Expiry,
 }
@@ -122,13 +122,13 @@ impl Head {
     }
 }
 
-/// A number of the server's own.
+/// Decodes a number of the server's own records.
 pub(crate) fn decode_number(record: &[u8]) -> Result<u64, Fault> {
     let bytes: &[u8; 8] = record.try_into().map_err(|_| damaged("a number"))?;
     Ok(u64::from_le_bytes(*bytes))
 }
 
-/// The score of a member.
+/// Decodes the score of a member.
 pub(crate) fn decode_score(record: &[u8]) -> Result<f64, Fault> {
     decode_number(record).map(f64::from_bits)
 }
@@ -166,7 +166,7 @@ mod fuzz_tests {
     use fuzz::{Answer, Target, unsealed};
     use runtime::Rng;
 
-    /// Whatever is taken for a record is one: it comes out the same when it is written again.
+    /// Every accepted record is canonical: encoding it again gives the same bytes.
     #[test]
     fn fuzz_records() {
         let encoding = |rng: &mut Rng| {

@@ -1,4 +1,4 @@
-//! What stands under a key, put under another one.
+//! Renaming and copying of keys.
 
 use super::batch::Batch;
 use super::database::{Access, Entry};
@@ -6,32 +6,34 @@ use super::keys::{self, Space};
 use super::records::{Head, Kind};
 use crate::fault::Fault;
 
-/// Bytes of a collection that can be copied, or removed, at a time: more than a batch of the store takes unless its memtables are larger than usual.
+/// Maximum bytes of a collection to copy, or of members to remove, in one command. More than a
+/// batch of the store accepts, unless its memtables are larger than usual.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
-/// Bytes that a part takes in memory besides its key and record until it is written.
+/// Memory in bytes of a copied part until it is written, besides its key and record.
 const PART_BYTES: usize = 80;
 
-/// Whether what stands under the other key may go.
+/// Whether the target key may be overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Replace {
     Always,
-    /// Only if nothing stands there.
+    /// Requires that the target key does not exist.
     Never,
 }
 
-/// What has come of it.
+/// The result of renaming or copying.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moved {
-    /// There is no such key.
+    /// The source key does not exist.
     Missing,
-    /// Something stands under the other one.
+    /// The target key exists.
     Refused,
     Done,
 }
 
 impl Access<'_> {
-    /// Gives what stands under a key another one. The parts of a collection stay where they are: they are under its number.
+    /// Moves the value of a key to another key. The parts of a collection are not moved because
+    /// they are stored under its id.
     pub(crate) fn rename(&self, from: &[u8], to: &[u8], replace: Replace) -> Result<Moved, Fault> {
         let _locks = self.lock_several(&[from, to]);
         let Some(entry) = self.find(from)? else { return Ok(Moved::Missing) };
@@ -59,7 +61,7 @@ impl Access<'_> {
         Ok(Moved::Done)
     }
 
-    /// Puts a copy of what stands under a key under another one.
+    /// Copies the value of a key to another key.
     pub(crate) fn copy(&self, from: &[u8], to: &[u8], replace: Replace) -> Result<Moved, Fault> {
         let _locks = self.lock_several(&[from, to]);
         let Some(entry) = self.find(from)? else { return Ok(Moved::Missing) };
@@ -75,7 +77,7 @@ impl Access<'_> {
         Ok(Moved::Done)
     }
 
-    /// All parts of a collection, under a number of their own.
+    /// Copies all parts of a collection under a new collection id.
     fn copy_collection(&self, batch: &mut Batch, head: &Head, to: &[u8]) -> Result<(), Fault> {
         let id = self.next_number()?;
         let spaces: &[Space] = match head.kind {
@@ -99,7 +101,7 @@ impl Access<'_> {
         self.place_head(batch, to, &Head { id, ..*head })
     }
 
-    /// Puts the head of a collection under another key than it had, in place of whatever stands there.
+    /// Puts the head of a collection under another key and replaces any value there.
     fn place_head(&self, batch: &mut Batch, key: &[u8], head: &Head) -> Result<(), Fault> {
         keys::check(key)?;
         if let Some(before) = self.find_any(key)? {

@@ -1,4 +1,4 @@
-//! Which members of a sorted set a command is about.
+//! Selections of members of a sorted set.
 
 use std::ops::Bound;
 
@@ -8,7 +8,7 @@ use super::overlay::Direction;
 use super::records::Head;
 use crate::fault::Fault;
 
-/// How many to pass over, and how many to give at most.
+/// Number of items to skip, and maximum number to return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Limit {
     pub offset: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Limit {
 impl Limit {
     pub(crate) const NONE: Self = Self { offset: 0, count: usize::MAX };
 
-    /// Whether one more is to be given; counts it.
+    /// Whether the next item is to be returned; counts the item.
     pub(crate) fn takes(&mut self) -> bool {
         if self.offset > 0 {
             self.offset -= 1;
@@ -32,7 +32,8 @@ impl Limit {
         self.count == 0
     }
 
-    /// From one rank to another, the last included, of `length`; negative ones count from the end.
+    /// Returns the limit for the ranks `start` to `stop`, inclusive, of `length` members. Negative
+    /// ranks count from the end.
     fn of_ranks(start: i64, stop: i64, length: i64) -> Self {
         let from_front = |rank: i64| if rank < 0 { rank.saturating_add(length) } else { rank };
         let (start, stop) = (from_front(start).max(0), from_front(stop).min(length - 1));
@@ -44,15 +45,16 @@ impl Limit {
 /// A part of a sorted set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Span<'a> {
-    /// From one rank to another, counted from where the walk begins.
+    /// An inclusive range of ranks, counted from the start of the walk.
     Ranks(i64, i64),
     Scores(Bound<f64>, Bound<f64>),
-    /// Of members that all have one score; of others those whose name lies within.
+    /// A range of names. Meant for members with equal scores; otherwise selects by name from all
+    /// members.
     Names(Bound<&'a [u8]>, Bound<&'a [u8]>),
     Nothing,
 }
 
-/// A part, from one of its ends.
+/// A part of a sorted set with the direction in which it is walked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Selection<'a> {
     pub span: Span<'a>,
@@ -60,7 +62,7 @@ pub(crate) struct Selection<'a> {
     pub limit: Limit,
 }
 
-/// What stands between two keys of the store, and which of it counts.
+/// A range of store keys, and a filter for its members.
 struct Stretch<'a> {
     from: Vec<u8>,
     to: Vec<u8>,
@@ -77,7 +79,8 @@ impl Selection<'_> {
 }
 
 impl Access<'_> {
-    /// Shows the members of a selection and their scores, in its order. Those that it passes over are walked over one by one.
+    /// Calls `show` with the members of a selection and their scores, in order. Also walks over the
+    /// skipped members.
     pub(super) fn walk_selection(
         &self,
         head: &Head,
@@ -103,7 +106,7 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Where a selection lies; nothing, if it is empty.
+    /// Returns the range of a selection, or `None` if it is empty.
     fn stretch<'s>(
         &self,
         head: &Head,
@@ -137,7 +140,7 @@ impl Access<'_> {
         }))
     }
 
-    /// The score of all members, if they have one and the same.
+    /// Returns the score of all members, if they have the same one.
     fn only_score(&self, all: &Stretch<'_>) -> Result<Option<f64>, Fault> {
         let end = |direction| -> Result<Option<f64>, Fault> {
             let end = self.walk_names_between(&all.from, &all.to, direction).next();
@@ -148,12 +151,12 @@ impl Access<'_> {
     }
 }
 
-/// The key of the store behind all members of a score.
+/// Returns the store key after all members with this score.
 fn behind(head: &Head, score: f64, end: Vec<u8>) -> Vec<u8> {
     keys::ordered(score).checked_add(1).map_or(end, |next| keys::scores_from(head.id, next))
 }
 
-/// Names within bounds, of members that have this score, are one stretch.
+/// Narrows the range for names: members with equal scores are in the order of their names.
 fn between_names<'a>(
     head: &Head,
     score: f64,
@@ -162,7 +165,7 @@ fn between_names<'a>(
     all: Stretch<'a>,
 ) -> Stretch<'a> {
     let at = |name: &[u8]| keys::score(head.id, score, name);
-    // The next name there could be.
+    // The smallest name after `name`.
     let after = |name: &[u8]| at(&[name, b"\0"].concat());
     let from = match min {
         Bound::Included(name) => at(name),

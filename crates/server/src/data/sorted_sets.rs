@@ -1,4 +1,4 @@
-//! What commands do to sorted sets.
+//! Operations on sorted sets.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,36 @@ use super::rename::MOST_BYTES;
 use super::selection::Selection;
 use crate::fault::Fault;
 
-/// Whether ZADD adds, and what.
+/// The options of ZADD.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the words that ZADD has")]
 pub(crate) struct AddOptions {
-    /// Only members that are there.
+    /// Changes existing members only.
     pub only_present: bool,
-    /// Only members that are not.
+    /// Adds new members only.
     pub only_missing: bool,
-    /// Only to a greater score.
+    /// Changes a score only to a greater one.
     pub greater: bool,
-    /// Only to a lesser one.
+    /// Changes a score only to a smaller one.
     pub less: bool,
-    /// Scores are added to those that are there.
+    /// Adds to existing scores.
     pub increments: bool,
 }
 
-/// What ZADD has done.
+/// The result of ZADD.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Added {
     pub new: usize,
     pub changed: usize,
-    /// The score of the last member, if it was to be added.
+    /// The score of the last pair's member afterwards; `None` if the options excluded the pair.
     pub score: Option<f64>,
 }
 
-/// Bytes that the removal of a member takes in memory, besides its name twice, until it is written.
+/// Memory in bytes for the removal of a member until it is written, besides twice its name.
 const REMOVAL_BYTES: usize = 160;
 
 impl Access<'_> {
-    /// Gives members of a sorted set scores.
+    /// Sets the scores of members of a sorted set.
     pub(crate) fn add(
         &self,
         key: &[u8],
@@ -59,7 +59,7 @@ impl Access<'_> {
             None => self.begin_collection(&mut batch, key, Kind::SortedSet)?,
         };
         let mut added = Added::default();
-        // What this command gives a member counts for it when it comes again.
+        // Scores set by this command; they count when a member occurs again in it.
         let mut given: BTreeMap<&[u8], f64> = BTreeMap::new();
         for (score, member) in pairs {
             let stored = if found.is_some() { self.stored_score(head.id, member)? } else { None };
@@ -84,7 +84,8 @@ impl Access<'_> {
             batch.put(&keys::score(head.id, score, member), []);
         }
         if given.is_empty() {
-            return Ok(added); // also of a set that would have begun
+            // Nothing is written, so no new set begins.
+            return Ok(added);
         }
         if added.new > 0 {
             head.count += added.new as u64;
@@ -118,7 +119,7 @@ impl Access<'_> {
         Ok(removed)
     }
 
-    /// Shows the scores of members, as they are together.
+    /// Calls `show` with the score of each member, all under one lock.
     pub(crate) fn each_score(
         &self,
         key: &[u8],
@@ -141,7 +142,8 @@ impl Access<'_> {
         self.stored_score(head.id, member)
     }
 
-    /// The rank of a member, from one end, and its score. Those before it are walked over one by one.
+    /// Returns the rank of a member from one end, and its score. Costs a walk over all members
+    /// before it.
     pub(crate) fn rank(
         &self,
         key: &[u8],
@@ -163,7 +165,7 @@ impl Access<'_> {
             name?;
             before += 1;
         }
-        // From the end the walk has met the member itself.
+        // The walk from the member to the end includes the member itself.
         let rank: Option<usize> = match direction {
             Direction::Up => Some(before),
             Direction::Down => before.checked_sub(1),
@@ -172,7 +174,7 @@ impl Access<'_> {
         Ok(Some((rank.ok_or_else(damaged)?, score)))
     }
 
-    /// Shows the members of a selection and their scores, in its order.
+    /// Calls `show` with the members of a selection and their scores, in order.
     pub(crate) fn each_selected(
         &self,
         key: &[u8],
@@ -186,7 +188,8 @@ impl Access<'_> {
         }
     }
 
-    /// Takes the members of a selection away, and shows them before; how many there were. An error of `show` leaves them there.
+    /// Removes the members of a selection after calling `show` for each. Returns their number. If
+    /// `show` fails, no member is removed.
     pub(crate) fn take_selected(
         &self,
         key: &[u8],
@@ -211,7 +214,7 @@ impl Access<'_> {
     }
 }
 
-/// The score that a member gets; `None` if it stays as it is.
+/// Returns the new score of a member, or `None` if the options exclude the change.
 fn new_score(before: Option<f64>, score: f64, options: AddOptions) -> Result<Option<f64>, Fault> {
     let Some(before) = before else {
         return Ok((!options.only_present).then_some(score));

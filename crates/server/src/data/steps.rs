@@ -1,12 +1,14 @@
-//! How far a command walks on the thread that serves other connections as well.
+//! Limits how far a command walks on a thread that also serves other connections.
 //!
-//! Nobody knows how long a walk is before it ends. So a command that goes too far stops, having changed nothing, and is run once more from its
-//! beginning, where it may go as far as it likes. What it walked in vain is bounded.
+//! The length of a walk is not known in advance. A command that exceeds its budget stops without
+//! having changed anything, and is run again from its beginning on a thread of its own, without a
+//! limit. The wasted work is bounded by the budget.
 //!
-//! There it gives up the processor now and then, with the store unlocked. Else the system takes it away when its slice is over, which mostly is with
-//! the store locked, and everybody else waits until it has its next one.
+//! Such a long command yields the processor now and then, with the store unlocked. Otherwise the
+//! system preempts the thread at the end of its time slice, mostly with the store locked, and all
+//! other threads wait until it runs again.
 //!
-//! And there it looks whether the server stops: nobody waits then until it has come to its end.
+//! It also checks whether the server is stopping, so that the stop does not wait for its end.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,21 +16,22 @@ use std::thread;
 
 use crate::fault::Fault;
 
-/// Keys, fields, members, deletions between them, and arguments that a command comes to before others are to go on beside it: less than a
-/// millisecond, where no value is read.
+/// Step budget of a command on a serving thread. Keys, fields, members, tombstones between them,
+/// and arguments are steps. Takes less than a millisecond if no value is read.
 const NEAR: usize = 1_024;
 
-/// Steps behind which one that goes far gives up the processor: some tenths of a millisecond, a part of the system's slice.
+/// Steps of a long command between two yields: some tenths of a millisecond, a part of the system's
+/// time slice.
 const SLICE: usize = 512;
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct Steps<'a> {
-    /// Whether the server stops, and those that go far are to end.
+    /// Whether the server is stopping and long commands have to end.
     stops: &'a AtomicBool,
-    /// Those that are left; any number, if there is none.
+    /// Steps left; `None` if unlimited.
     left: Cell<Option<usize>>,
-    /// Steps since the processor was given up last, by one that goes far.
+    /// Steps of a long command since the last yield.
     in_slice: Cell<usize>,
     is_cut_short: Cell<bool>,
 }
@@ -39,19 +42,20 @@ impl<'a> Steps<'a> {
         Self { stops, left, in_slice, is_cut_short }
     }
 
-    /// A command begins, which may go far or not.
+    /// Starts a command, with or without a limit.
     pub(crate) fn begin(&self, may_go_far: bool) {
         self.left.set((!may_go_far).then_some(NEAR));
         self.is_cut_short.set(false);
     }
 
-    /// It is about to go so many steps. An error if those are too many; it must not have changed anything then. Or if the server stops.
+    /// Takes `steps` steps before a walk. Returns an error if the budget is exceeded, or if the
+    /// server stops a long command. Requires: the command has not changed anything yet.
     pub(crate) fn take(&self, steps: usize) -> Result<(), Fault> {
         self.go_on()?;
         self.pass(steps)
     }
 
-    /// An error for one that goes far, if the server stops.
+    /// Returns an error for a long command if the server is stopping.
     pub(crate) fn go_on(&self) -> Result<(), Fault> {
         if self.left.get().is_none() && self.stops.load(Ordering::Relaxed) {
             return Err(Fault::error(
@@ -61,7 +65,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// It has gone so many steps among deletions. An error as above if those are too many.
+    /// Takes steps for tombstones that were passed. Returns an error if the budget is exceeded.
     pub(crate) fn pass(&self, steps: usize) -> Result<(), Fault> {
         let Some(left) = self.left.get() else {
             self.in_slice.set(self.in_slice.get().saturating_add(steps));
@@ -79,22 +83,22 @@ impl<'a> Steps<'a> {
         Err(Fault::error("the command is run again"))
     }
 
-    /// It is about to go nobody knows how far.
+    /// Takes the whole budget, for a walk of unknown length.
     pub(crate) fn take_all(&self) -> Result<(), Fault> {
         self.take(usize::MAX)
     }
 
-    /// How many more it may go.
+    /// Returns the number of steps left.
     pub(crate) fn left(&self) -> u64 {
         self.left.get().map_or(u64::MAX, |left| left as u64)
     }
 
-    /// Whether it has to be run again: what it has said counts for nothing.
+    /// Whether the command has to be run again; its reply is void.
     pub(crate) fn are_cut_short(&self) -> bool {
         self.is_cut_short.get()
     }
 
-    /// What those of a part of it have come to counts for all of it.
+    /// Adopts the state of the steps of a part of the command.
     pub(crate) fn set(&self, part: &Self) {
         self.left.set(part.left.get());
         self.is_cut_short.set(part.is_cut_short.get());
@@ -115,7 +119,7 @@ mod tests {
         assert!(steps.take(1).is_err() && steps.are_cut_short());
         steps.begin(true);
         assert!(steps.take(2 * NEAR).is_ok() && !steps.are_cut_short());
-        // A command that is near has come to its end before the server has.
+        // A command on a serving thread ends in time by itself, and is not stopped.
         stops.store(true, Ordering::Relaxed);
         assert!(steps.take(1).is_err() && steps.go_on().is_err() && !steps.are_cut_short());
         steps.begin(false);

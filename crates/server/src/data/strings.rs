@@ -1,4 +1,4 @@
-//! What commands do to strings.
+//! Operations on strings, and on keys of any kind.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use super::database::{Access, Entry};
 use super::records::Expiry;
 use crate::fault::Fault;
 
-/// When SET sets.
+/// The condition of SET.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum When {
     #[default]
     Always,
-    /// If there is no such key.
+    /// Only if the key does not exist.
     Missing,
-    /// If there is one.
+    /// Only if the key exists.
     Present,
 }
 
-/// What becomes of the time at which a key expires.
+/// The expiry after SET.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Lifetime {
     #[default]
@@ -27,23 +27,23 @@ pub(crate) enum Lifetime {
     Keep,
 }
 
-/// How SET sets.
+/// The options of SET.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SetOptions {
     pub when: When,
     pub lifetime: Lifetime,
-    /// Whether the value before is wanted.
+    /// Whether to return the old value.
     pub get: bool,
 }
 
-/// Whether SET has set, and the value before if it was wanted.
+/// The result of SET: whether the value was set, and the old value if requested.
 pub(crate) struct Set {
     pub is_set: bool,
     pub before: Option<Vec<u8>>,
 }
 
 impl Access<'_> {
-    /// The string under a key that is not locked.
+    /// Returns the string of a key that is not locked.
     pub(crate) fn string(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         Ok(as_string(self.look(key)?)?.map(|(value, _)| value))
     }
@@ -76,7 +76,7 @@ impl Access<'_> {
         };
         if is_set {
             if self.has_expired(expiry) {
-                // A time that has passed: as if it had been set and had expired.
+                // The new expiry has passed already: the key is removed as if it had expired.
                 batch.makes_room = true;
                 if let Some(entry) = self.find_any(key)? {
                     Self::remove(&mut batch, key, &entry);
@@ -90,7 +90,8 @@ impl Access<'_> {
         Ok(Set { is_set, before })
     }
 
-    /// Sets several, or none if one of them is there and `when` says so.
+    /// Sets several strings. With `When::Missing`, sets none and returns false if one of the keys
+    /// exists.
     pub(crate) fn set_all(&self, pairs: &[(&[u8], &[u8])], when: When) -> Result<bool, Fault> {
         let _locks = self.lock_several(&pairs.iter().map(|(key, _)| *key).collect::<Vec<_>>());
         if when == When::Missing {
@@ -101,7 +102,7 @@ impl Access<'_> {
             }
         }
         let mut batch = Batch::default();
-        // A key that comes twice is there once: the last one counts.
+        // Of duplicate keys the last one counts.
         let pairs: BTreeMap<&[u8], &[u8]> = pairs.iter().copied().collect();
         for (key, value) in pairs {
             self.put_string(&mut batch, key, value, None)?;
@@ -110,7 +111,8 @@ impl Access<'_> {
         Ok(true)
     }
 
-    /// Makes another string of one, which keeps its time; what it gives is what `change` gives.
+    /// Replaces a string by the one that `change` computes from it, and keeps its expiry. Returns
+    /// the result of `change`.
     pub(crate) fn change<T>(
         &self,
         key: &[u8],
@@ -126,7 +128,7 @@ impl Access<'_> {
         Ok(result)
     }
 
-    /// Takes a string away, and gives it.
+    /// Removes a string and returns it.
     pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let _lock = self.lock(key);
         let Some((value, expiry)) = self.string_and_expiry(key)? else { return Ok(None) };
@@ -138,7 +140,7 @@ impl Access<'_> {
         Ok(Some(value))
     }
 
-    /// Gives a string, and another time at which it expires, or none, if `decide` says so.
+    /// Returns a string and changes its expiry to the result of `decide`, if that is not `None`.
     pub(crate) fn get_and_expire(
         &self,
         key: &[u8],
@@ -161,7 +163,7 @@ impl Access<'_> {
         Ok(Some(value))
     }
 
-    /// Removes keys, whatever they hold; how many there were.
+    /// Removes keys of any kind. Returns the number of keys that existed.
     pub(crate) fn delete(&self, keys: &[&[u8]]) -> Result<usize, Fault> {
         let _locks = self.lock_several(keys);
         let (mut batch, mut removed) = (Batch::that_makes_room(), 0);
@@ -178,7 +180,8 @@ impl Access<'_> {
         Ok(removed)
     }
 
-    /// Has a key expire at a time, or never. False if there is no such key, or it is as it would be.
+    /// Sets or removes the expiry of a key as `decide` returns, given the current one. Returns
+    /// false if the key does not exist or `decide` returns `None`.
     pub(crate) fn expire(
         &self,
         key: &[u8],

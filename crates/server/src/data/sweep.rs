@@ -1,10 +1,13 @@
-//! What has expired goes, and so do the parts of collections that were dropped. Whoever reads does not see them meanwhile.
+//! Removal of expired keys and of the parts of dropped collections. Readers see neither of them
+//! even before they are swept.
 //!
-//! Each step is short, and goes on behind the last key of the one before: what was deleted is still in the store, and would be stepped over again
-//! and again. How far notes were swept their [`Frontier`](super::frontier::Frontier) knows, how far the parts of a collection the [`Sweeper`]. Both
-//! are in memory alone. After a restart the first step comes to what is still there, and steps over what went before once.
+//! Each step is short and continues after the last key of the previous step; otherwise every step
+//! would step over the tombstones of all earlier ones. The [`Frontier`](super::frontier::Frontier)
+//! holds the sweep position in the notes, the [`Sweeper`] that in the parts of a collection. Both
+//! are in memory only: after a restart the first step steps over the existing tombstones once.
 //!
-//! A key that cannot be read stays, and so does the frontier before it: readers compare keys with its note, and are told. Everything behind it goes.
+//! An unreadable key stays, and the frontier stays before its note: readers compare keys with this
+//! note and get an error. All later notes are swept.
 
 use levelhead::Durability;
 
@@ -13,32 +16,35 @@ use super::database::{Access, Database};
 use super::keys::{self, CollectionId, Space};
 use crate::fault::Fault;
 
-/// Notes or parts of a step: as many as a range gives in six fetches, each twice as long as the one before.
+/// Notes or parts per step: as many as a range returns in six fetches, each twice as long as the
+/// one before.
 const STEP: usize = 252;
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Swept {
     pub expired: u64,
     pub parts: u64,
-    /// Whether there is more to do.
+    /// Whether more remains to be swept.
     pub is_unfinished: bool,
 }
 
-/// Rounds that have come to the end before what could not be read is tried again, with all that was deleted behind it: about a minute.
+/// Complete rounds before the sweeper retries unreadable notes and steps over all tombstones after
+/// them: about a minute.
 const ROUNDS: u32 = 600;
 
-/// Who sweeps a database.
+/// Sweeps a database.
 #[derive(Default)]
 pub(crate) struct Sweeper {
     expiring: Detour,
     dropped: Detour,
-    /// The key of the store up to which the parts of a dropped collection have gone. Nobody gives it any more.
+    /// The collection being swept, and the store key up to which its parts are removed. No writer
+    /// adds parts to a dropped collection.
     behind: Option<(CollectionId, Vec<u8>)>,
 }
 
 impl Sweeper {
-    /// Sweeps some keys that have expired, and some parts.
+    /// Removes some expired keys and some parts of dropped collections.
     pub(crate) fn step(&mut self, database: &Database) -> (Swept, Result<(), Fault>) {
         let access = Access { durability: Durability::None, ..database.access() };
         let mut swept = Swept::default();
@@ -74,7 +80,7 @@ impl Sweeper {
             return Ok(());
         }
         let (begin, (_, end)) = (frontier.begin(), keys::all(Space::Dropped));
-        // Apart from the sweeper while that sweeps parts.
+        // Moved out of `self`, which sweeps parts meanwhile.
         let mut detour = std::mem::take(&mut self.dropped);
         let mut round = Round::begin(&mut detour, begin);
         let notes = some_names(access, &round.from(), &end);
@@ -97,7 +103,8 @@ impl Sweeper {
         notes.and(outcome).map(|_| ())
     }
 
-    /// Sweeps what a note says was dropped. Whether it is gone, or cannot be read; nothing, if there is more of it.
+    /// Sweeps the dropped collection of a note. Returns whether the note is removed (false if
+    /// something is unreadable), or `None` if parts remain.
     fn sweep_collection(
         &mut self,
         access: &Access<'_>,
@@ -120,7 +127,7 @@ impl Sweeper {
         Ok(Some(true))
     }
 
-    /// Sweeps up to `left` parts of a collection.
+    /// Removes up to `left` parts of a collection.
     fn sweep_parts(
         &mut self,
         access: &Access<'_>,
@@ -156,26 +163,26 @@ impl Sweeper {
     }
 }
 
-/// How far the parts of a collection have gone.
+/// The state of a collection after a sweep of its parts.
 enum Parts {
     Gone,
     More,
     Unreadable,
 }
 
-/// The way of the sweeper past notes that stay, because something cannot be read.
+/// The sweep position beyond notes that stay because something is unreadable.
 #[derive(Default)]
 struct Detour {
-    /// Where it goes on; nothing, as long as all went.
+    /// The position at which the sweep continues; `None` while no note stays.
     behind: Option<Vec<u8>>,
-    /// Rounds that have come to the end since.
+    /// Complete rounds since then.
     rounds: u32,
 }
 
-/// A step through notes.
+/// A step over notes.
 struct Round<'a> {
     detour: &'a mut Detour,
-    /// None stands before it.
+    /// No note is before this key.
     swept: Vec<u8>,
 }
 
@@ -184,13 +191,13 @@ impl<'a> Round<'a> {
         Self { detour, swept }
     }
 
-    /// Where it begins.
+    /// Returns the key at which the step begins.
     fn from(&self) -> Vec<u8> {
         let detour = self.detour.behind.as_ref().filter(|behind| **behind > self.swept);
         detour.unwrap_or(&self.swept).clone()
     }
 
-    /// It is done with a note, which is gone, or stays.
+    /// Records that a note was visited, and whether it was removed.
     fn pass(&mut self, note: &[u8], is_gone: bool) {
         let behind = behind_name(note);
         if !is_gone || self.detour.behind.is_some() {
@@ -200,7 +207,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Up to where none stands, as it has come to the `end` of all that are due, or not.
+    /// Returns the key before which no note is left. `end` is the end of all due notes if the step
+    /// reached it.
     fn end(self, end: Option<&[u8]>) -> Vec<u8> {
         match end {
             Some(end) if self.detour.behind.is_none() => return end.to_vec(),
@@ -214,13 +222,14 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Removes the key of a note whose time has passed. False if it cannot be read.
+/// Removes the expired key of a note. Returns false if the key is unreadable.
 fn expire(access: &Access<'_>, note: &[u8], swept: &mut Swept) -> Result<bool, Fault> {
     let Some((at, key)) = keys::split_expiry(note) else { return Ok(false) };
-    // Held, and counted apart: for who watches it, a key has changed when its time has come, and not when it is swept.
+    // Locked without counting a write: for a watching client the key changed when it expired, and
+    // not when it is swept.
     let _lock = access.database.locks.hold(&[key], &[]);
     let mut batch = Batch::that_makes_room();
-    // The key may have been given another time, or none: then only the note is old.
+    // If the key has a new expiry or none, only the note is outdated.
     let Ok(found) = access.find_any(key) else {
         access.steps.go_on()?;
         return Ok(false);
@@ -238,13 +247,13 @@ fn expire(access: &Access<'_>, note: &[u8], swept: &mut Swept) -> Result<bool, F
     Ok(true)
 }
 
-/// The first names of a stretch of the store; all of it, if they are less than [`STEP`].
+/// Returns the first names of a range of the store; fewer than [`STEP`] means all of them.
 fn some_names(access: &Access<'_>, from: &[u8], to: &[u8]) -> Result<Vec<Box<[u8]>>, Fault> {
     let names = access.names_between(from, to).take(STEP);
     names.map(|name| Ok(name?.0)).collect()
 }
 
-/// Where the names behind one begin.
+/// Returns the smallest key after `name`.
 fn behind_name(name: &[u8]) -> Vec<u8> {
     [name, b"\0"].concat()
 }

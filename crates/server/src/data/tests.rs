@@ -1,4 +1,4 @@
-//! Data on a real store.
+//! Tests of the data layer on a real store.
 
 use std::ops::Bound;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use super::sorted_sets::AddOptions;
 use super::sweep::{Sweeper, Swept};
 use crate::clock::{Clock, Hand};
 
-/// Keys or members: many times what a step sweeps.
+/// Keys or members: many times the size of a sweep step.
 const MANY: u64 = 12_000;
 
-/// A store in a directory of its own, which goes with it.
+/// A store in a temporary directory.
 struct Stand {
     directory: PathBuf,
     store: Option<Store>,
@@ -39,7 +39,7 @@ impl Stand {
         let options = levelhead::Options {
             capacity_bytes: 512 << 20,
             memory_bytes: 32 << 20,
-            // Nothing is compacted meanwhile: deletions stay.
+            // Large enough that nothing is compacted: tombstones stay.
             memtable_bytes: 16 << 20,
             ..levelhead::Options::default()
         };
@@ -55,7 +55,7 @@ impl Stand {
         opened.expect("it is ours").0
     }
 
-    /// Deletions that ranges have stepped over since the store was opened.
+    /// Returns the tombstones that ranges have stepped over since the store was opened.
     fn stepped_over(&self) -> u64 {
         self.store().inside().stats.iterators.skipped
     }
@@ -68,7 +68,7 @@ impl Drop for Stand {
     }
 }
 
-/// A sorted set of many members.
+/// Adds a sorted set with `MANY` members.
 fn add_members(access: &Access<'_>, key: &[u8]) {
     let names: Vec<String> = (0..MANY).map(|number| format!("m{number:07}")).collect();
     for names in names.chunks(1_000) {
@@ -77,7 +77,7 @@ fn add_members(access: &Access<'_>, key: &[u8]) {
     }
 }
 
-/// Sweeps up to so many steps; what was swept, and whether that was all.
+/// Runs up to `most` sweep steps. Returns the totals, and whether nothing is left.
 fn sweep(sweeper: &mut Sweeper, database: &Database, most: u64) -> (Swept, bool) {
     let mut all = Swept::default();
     for _ in 0..most {
@@ -97,7 +97,8 @@ fn names(access: &Access<'_>) -> usize {
     names.inspect(|name| assert!(name.is_ok(), "it is whole")).count()
 }
 
-/// Each step goes on behind the one before: the work is as much as there are parts, not their square. After a restart it goes on with what is there.
+/// Each step continues after the previous one: the work is linear in the number of parts. After a
+/// restart the sweep continues with the remaining parts.
 #[test]
 fn a_dropped_collection_is_swept_in_one_pass() {
     let mut stand = Stand::new("dropped");
@@ -112,7 +113,7 @@ fn a_dropped_collection_is_swept_in_one_pass() {
     let (rest, is_all) = sweep(&mut sweeper, &database, MANY);
     assert!(is_all && some.parts + rest.parts == 2 * MANY);
     assert!(stand.stepped_over() < MANY / 10, "{} in one pass", stand.stepped_over());
-    // What comes later is found, though what is behind it in order was swept before.
+    // A collection dropped later is found, although notes after it in order were swept before.
     assert_eq!(access.delete(&[b"y"]).expect("it is there"), 1);
     let (some, is_all) = sweep(&mut sweeper, &database, 30);
     assert!(!is_all && some.parts > 0);
@@ -143,7 +144,7 @@ fn what_expires_together_is_swept_in_one_pass() {
     assert!(!is_all && some.expired > 0);
     let (rest, is_all) = sweep(&mut sweeper, &database, MANY);
     assert!(is_all && some.expired + rest.expired == MANY);
-    // Nor does who looks again, when all are gone, or asks for keys.
+    // Further sweeps, and walks over keys, step over few tombstones.
     for _ in 0..20 {
         assert_eq!(sweep(&mut sweeper, &database, 1), (Swept::default(), true));
     }
@@ -152,7 +153,7 @@ fn what_expires_together_is_swept_in_one_pass() {
     assert!(stand.stepped_over() < 2 * MANY, "{} for names", stand.stepped_over());
 }
 
-/// A time that is before what was swept already, as the clock was set back.
+/// An expiry before the sweep position, after the clock was set back.
 #[test]
 fn what_is_to_expire_earlier_than_what_was_swept_does() {
     let stand = Stand::new("earlier");
@@ -175,7 +176,8 @@ fn what_is_to_expire_earlier_than_what_was_swept_does() {
     assert_eq!(database.count(), 0);
 }
 
-/// Keys that have expired are not drawn, nor those that a transaction has removed; few beside much else are found all the same.
+/// Expired keys are never drawn, nor keys that a transaction has removed; a few live keys among
+/// many other records are found.
 #[test]
 fn random_names_are_those_of_keys_that_are_there() {
     let stand = Stand::new("random");
@@ -207,11 +209,12 @@ fn random_names_are_those_of_keys_that_are_there() {
         access.put_string(&mut batch, key.as_bytes(), b"v", None).expect("it is short");
         access.write(batch).expect("there is room");
     }
-    // Too few draws for all: but not the same one or two again and again.
+    // Too few draws to hit all keys, but the draws must not repeat a few keys.
     assert!(drawn_of(&access).len() > 60);
 }
 
-/// All keys go, and the notes of when they expire; parts of collections go with the sweep, and nothing is left.
+/// All keys and their expiry notes are removed; the sweeper removes the parts of collections, and
+/// nothing remains.
 #[test]
 fn nothing_is_left_of_all_keys() {
     let stand = Stand::new("flushed");
@@ -220,7 +223,7 @@ fn nothing_is_left_of_all_keys() {
     add_members(&access, b"z");
     access.set_fields(b"h", &[(b"f", b"v")]).expect("there is room");
     assert!(access.expire(b"h", |_| Some(Some(access.now + 5_000))).expect("it is there"));
-    // As many as some steps have, some of which expire.
+    // Several steps of keys, some of which expire.
     for number in 0..3_000_u64 {
         let mut batch = super::batch::Batch::default();
         let at = number.is_multiple_of(3).then_some(access.now + 5_000);
@@ -246,7 +249,7 @@ fn nothing_is_left_of_all_keys() {
     }
 }
 
-/// A walk over deletions is cut short as one over keys is.
+/// A walk over tombstones is cut short like a walk over keys.
 #[test]
 fn deletions_are_steps() {
     let stand = Stand::new("deletions");
@@ -277,7 +280,7 @@ fn put(access: &Access<'_>, key: &str) {
     access.write(batch).expect("there is room");
 }
 
-/// Before keys are counted, and if they never are, nobody is told of a part of them.
+/// Before the count is complete, and if it never completes, no partial count is returned.
 #[test]
 fn uncounted_keys_are_walked_over() {
     let mut stand = Stand::new("uncounted");
@@ -287,7 +290,7 @@ fn uncounted_keys_are_walked_over() {
     assert_eq!(access.set_fields(b"h", &[(b"f", b"v")]), Ok(1));
     assert_eq!(access.count(), Ok(501));
     drop(database);
-    // It was not closed.
+    // The server was not closed cleanly.
     stand.open();
     let opened = Database::open(stand.store(), stand.clock.clone(), Durability::None);
     let (database, count) = opened.expect("it is ours");
@@ -308,7 +311,7 @@ fn uncounted_keys_are_walked_over() {
     assert_eq!((access.count(), transaction.count()), (Ok(500), Ok(498)));
 }
 
-/// Where an instant is lost keys are counted anew, whoever writes meanwhile.
+/// If a snapshot is lost, the count restarts and is right despite concurrent writes.
 #[test]
 fn keys_are_counted_anew_while_others_write() {
     let stand = Stand::new("anew");
@@ -345,7 +348,8 @@ fn keys_are_counted_anew_while_others_write() {
     assert_eq!(database.count(), names(&database.access()) as u64);
 }
 
-/// One key that cannot be read keeps no others from going; it is no absence, and goes once something else stands there.
+/// One unreadable key does not stop the sweep of the others. It is not reported as absent, and goes
+/// once the key is overwritten.
 #[test]
 fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
     let stand = Stand::new("unreadable");
@@ -357,7 +361,7 @@ fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
         access.put_string(&mut batch, key.as_bytes(), b"v", Some(access.now + 10)).expect("short");
         access.write(batch).expect("there is room");
     }
-    // No record that this server writes.
+    // Not a valid record.
     stand.store().put(&super::keys::string(b"k0100"), &[7]).expect("there is room");
     stand.hand.advance_ms(10);
     let access = database.access();
@@ -369,7 +373,7 @@ fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
         names.any(|name| name.is_err_and(|fault| fault.message().contains("damaged")))
     };
     assert!(told(&access) && access.look(b"k0100").is_err());
-    // Others go behind it, without a walk over all that was deleted.
+    // Later keys are swept, without a walk over all tombstones.
     let before = stand.stepped_over();
     let mut batch = super::batch::Batch::default();
     access.put_string(&mut batch, b"later", b"v", Some(access.now + 10)).expect("short");
@@ -378,7 +382,7 @@ fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
     let (swept, is_all) = sweep(&mut sweeper, &database, 100);
     assert_eq!((swept.expired, is_all, database.count()), (1, true, 1));
     assert!(stand.stepped_over() - before < 100 && told(&database.access()));
-    // It is written anew, with another time.
+    // The key is overwritten, with another expiry.
     let access = database.access();
     let mut batch = super::batch::Batch::default();
     access.put_string(&mut batch, b"k0100", b"v", Some(access.now + 10)).expect("short");
@@ -387,7 +391,7 @@ fn what_cannot_be_read_is_passed_by_the_sweep_and_stays() {
     assert!(!told(&database.access()));
     let (swept, is_all) = sweep(&mut sweeper, &database, 100);
     assert_eq!((swept.expired, is_all, database.count()), (1, true, 0));
-    // The note of before is tried again now and then.
+    // The outdated note is retried now and then.
     let notes = || {
         let (from, to) = super::keys::all(Space::Expiry);
         database.access().names_between(&from, &to).count()

@@ -1,7 +1,7 @@
-//! Commands out of what a client sent.
+//! Decodes commands from input.
 //!
-//! A decoder is shown the same buffer again and again as it grows, and goes on where it had stopped: a command of
-//! a million bytes that comes in small pieces is looked at once.
+//! The caller passes the same growing buffer again and again, and the decoder continues where it
+//! stopped: a command of a million bytes that arrives in small pieces is parsed once.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,22 +9,22 @@ use std::ops::Range;
 
 use super::inline;
 
-/// Bytes that an argument takes at least: `$0`, its end, and that of its bytes.
+/// Minimum length of an argument, in bytes: `$0` and two line ends.
 const ARGUMENT: usize = 6;
 
-/// What a client may send.
+/// Limits on commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Arguments of a command.
+    /// Maximum number of arguments of a command.
     pub arguments: usize,
-    /// Bytes of an argument.
+    /// Maximum length of an argument, in bytes.
     pub argument_bytes: usize,
-    /// Bytes of a line: an inline command, or the head of something.
+    /// Maximum length of a line, in bytes: an inline command or a header.
     pub line_bytes: usize,
 }
 
 impl Limits {
-    /// For a client who has not said who it is: enough for that, as Redis has it.
+    /// For clients that are not authenticated; the same limits as in Redis.
     pub const STRANGER: Self =
         Self { arguments: 10, argument_bytes: 16 << 10, line_bytes: 4 << 10 };
 }
@@ -35,7 +35,7 @@ impl Default for Limits {
     }
 }
 
-/// A client that does not speak the protocol: it is told, and let go.
+/// A violation of the protocol. The client gets this error and is disconnected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProtocolError(pub(crate) Cow<'static, str>);
 
@@ -47,17 +47,17 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// Arguments of a command, the first of which is its name.
+/// The arguments of a command; the first one is its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// Where in the buffer they are.
+    /// The ranges of the arguments in the buffer.
     Framed(Vec<Range<usize>>),
-    /// Typed by a person, quotes and all: not as they stand in the buffer.
+    /// Words of an inline command, with quotes resolved.
     Inline(Vec<Vec<u8>>),
 }
 
 impl Command {
-    /// The arguments, given the buffer that they were decoded from.
+    /// Returns the arguments, given the buffer from which they were decoded.
     pub fn arguments<'a>(&'a self, buffer: &'a [u8]) -> Vec<&'a [u8]> {
         match self {
             Self::Framed(ranges) => ranges.iter().map(|range| &buffer[range.clone()]).collect(),
@@ -65,7 +65,7 @@ impl Command {
         }
     }
 
-    /// How many arguments there are, and bytes in them.
+    /// Returns the number of arguments and their total length in bytes.
     pub fn size(&self) -> (usize, usize) {
         match self {
             Self::Framed(ranges) => (ranges.len(), ranges.iter().map(ExactSizeIterator::len).sum()),
@@ -73,7 +73,7 @@ impl Command {
         }
     }
 
-    /// Bytes of memory that it holds besides the buffer.
+    /// Returns the memory held besides the buffer, in bytes.
     pub fn held_bytes(&self) -> usize {
         match self {
             Self::Framed(ranges) => ranges.capacity() * size_of::<Range<usize>>(),
@@ -85,22 +85,24 @@ impl Command {
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
-    /// Up to where the buffer has been understood.
+    /// Offset up to which the buffer is decoded.
     at: usize,
-    /// How far the end of a line has been looked for in vain.
+    /// Offset up to which no line end was found.
     scanned: usize,
-    /// Where the command begins that has begun.
+    /// Offset of the command that is incomplete.
     start: usize,
-    /// Its arguments, and how many are to come.
+    /// The decoded arguments of the incomplete command; `missing` counts the others.
     begun: Vec<Range<usize>>,
     missing: usize,
 }
 
 impl Decoder {
-    /// The next command in `buffer`, which begins where it began last time; `None` if not all of it is there. Empty ones are skipped.
+    /// Returns the next command in `buffer`, or `None` if it is incomplete. Skips empty commands.
+    /// Requires: `buffer` begins at the same byte as before, except for the bytes removed after
+    /// [`take_done`](Self::take_done).
     ///
     /// # Errors
-    /// [`ProtocolError`]: nothing behind this place makes sense.
+    /// Returns [`ProtocolError`] if the input is invalid; the rest of it cannot be decoded.
     pub fn next(
         &mut self,
         buffer: &[u8],
@@ -136,8 +138,8 @@ impl Decoder {
         }
     }
 
-    /// Bytes of the buffer that no command to come needs: what was understood before the command that has begun. They are to be taken off
-    /// its front, and are forgotten here.
+    /// Returns the number of bytes at the front of the buffer that are decoded and not needed by an
+    /// incomplete command. Requires: the caller removes these bytes before the next call.
     pub fn take_done(&mut self) -> usize {
         let has_begun = self.missing > 0;
         let done = if has_begun { std::mem::take(&mut self.start) } else { self.at };
@@ -151,26 +153,27 @@ impl Decoder {
         done
     }
 
-    /// Bytes of memory that it holds for a command that has begun.
+    /// Returns the memory held for an incomplete command, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.begun.capacity() * size_of::<Range<usize>>()
     }
 
-    /// Bytes of memory that it would hold at most, while it makes room for what `more` bytes of the buffer may bring of the command that
-    /// has begun; none if it has that room.
+    /// Returns the peak of memory held, in bytes, while room is made for the arguments in the next
+    /// `more` bytes; 0 if the room exists.
     pub fn growth(&self, more: usize) -> usize {
         let wanted = self.wanted(more);
         let has_room = self.begun.capacity() >= wanted;
         if has_room { 0 } else { (self.begun.capacity() + wanted) * size_of::<Range<usize>>() }
     }
 
-    /// Makes that room.
+    /// Makes room for the arguments in the next `more` bytes.
     pub fn grow(&mut self, more: usize) {
         let wanted = self.wanted(more);
         self.begun.reserve_exact(wanted - self.begun.len());
     }
 
-    /// Arguments to have room for: what may come, or a quarter more than there are, if they are not the last.
+    /// Returns the capacity for arguments: enough for the next `more` bytes, and for at least a
+    /// quarter more than now unless fewer are missing.
     fn wanted(&self, more: usize) -> usize {
         let may_come = self.missing.min(more / ARGUMENT + 1);
         let quarter = self.missing.min(self.begun.len() / 4);
@@ -178,7 +181,7 @@ impl Decoder {
         if has_room { self.begun.capacity() } else { self.begun.len() + may_come.max(quarter) }
     }
 
-    /// A line, without its end, if it is there.
+    /// Returns the next line without its end, or `None` if it is incomplete.
     fn line<'a>(
         &mut self,
         buffer: &'a [u8],
@@ -217,7 +220,7 @@ impl Decoder {
         if is_too_much { Err(ProtocolError("too many arguments".into())) } else { Ok(Some(words)) }
     }
 
-    /// The number in a line that begins with a sign of its kind, which was looked at.
+    /// Returns the number in a header line; its first byte was checked by the caller.
     fn head(
         &mut self,
         buffer: &[u8],
@@ -251,7 +254,8 @@ impl Decoder {
         let length = length.ok_or(ProtocolError("invalid bulk length".into()))?;
         let from = self.at;
         let Some(end) = buffer.get(from + length..from + length + 2) else {
-            self.at = begin; // its head is short, and read again
+            // The header is short and is read again.
+            self.at = begin;
             return Ok(None);
         };
         if end != b"\r\n" {
@@ -312,7 +316,7 @@ mod tests {
         buffer.extend_from_slice(b"c\r\n");
         let command = decoder.next(&buffer, &Limits::default()).expect("good").expect("whole");
         assert_eq!(command.arguments(&buffer), [&b"ECHO"[..], b"abc"]);
-        // Those who send one command behind the other are nearly always in the midst of one.
+        // Clients that pipeline commands nearly always have one incomplete.
         buffer.extend_from_slice(b"*2\r\n$4\r\nECHO\r\n$3\r\nab");
         assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
         assert_eq!(decoder.take_done(), 23, "the one before it is done");
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(decoder.held_bytes(), 0);
     }
 
-    /// What is made room for is all that may come: nothing grows by itself.
+    /// The room made suffices for all input that follows: the decoder never grows by itself.
     #[test]
     fn room_is_made_before_it_is_needed() {
         let (mut decoder, mut buffer) = (Decoder::default(), b"*50000\r\n".to_vec());

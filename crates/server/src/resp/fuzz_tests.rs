@@ -1,4 +1,4 @@
-//! Both decoders fed with mutated encodings and noise.
+//! Both decoders, on mutated encodings and noise.
 
 use fuzz::{Answer, Target, unsealed};
 use runtime::Rng;
@@ -9,7 +9,7 @@ fn bytes(rng: &mut Rng, most: u64) -> Vec<u8> {
     (0..rng.below(most)).map(|_| rng.below(256) as u8).collect()
 }
 
-/// A command as a person types it, with all that may stand in quotes.
+/// Generates an inline command with all kinds of quoting.
 fn typed(rng: &mut Rng) -> Vec<u8> {
     const WORDS: [&[u8]; 8] =
         [b"SET", b"'a b'", b"\"c\\x41\\n\"", b"\"\"", b"'it\\'s'", b"a\\x", b"\"\\\"\"", b"\xff\0"];
@@ -33,11 +33,11 @@ fn commands(rng: &mut Rng) -> Vec<u8> {
     for _ in 0..rng.below(3) {
         encoded.extend_from_slice(&typed(rng));
     }
-    // Either kind may come first.
+    // Either kind of command may come first.
     if rng.chance(0.3) { [typed(rng), encoded].concat() } else { encoded }
 }
 
-/// Decodes all of it, at once and byte by byte: the same must come out. Arguments lie in the buffer.
+/// Decodes the input at once and byte by byte, and compares the results.
 fn check(bytes: &[u8]) -> Answer {
     let limits = Limits { arguments: 100, argument_bytes: 1_000, line_bytes: 100 };
     let (mut decoder, mut at_once) = (Decoder::default(), Vec::new());
@@ -118,7 +118,7 @@ fn fuzz_replies() {
     let check = |bytes: &[u8]| match Value::decode(bytes) {
         Ok((_, length)) => {
             assert!(length <= bytes.len());
-            // A byte less is not enough, for whatever is whole ends with its end.
+            // One byte less must be incomplete, because every value ends with its line end.
             assert!(Value::decode(&bytes[..length - 1]).is_err());
             Answer::Taken
         }

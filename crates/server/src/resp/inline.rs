@@ -1,6 +1,7 @@
-//! A command typed by a person: words between blanks, with quotes as Redis has them.
+//! Inline commands, as typed by a person: words separated by blanks, with Redis's quoting rules.
 
-/// The words of a line; `None` if a quote is not closed, or something stands right behind one.
+/// Splits a line into words. Returns `None` if a quote is not closed or is followed directly by
+/// another character.
 pub(super) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -26,7 +27,7 @@ pub(super) fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// What stands in quotes, and what stands behind them.
+/// Returns the unquoted word and the rest of the text.
 fn quoted(text: &[u8], quote: u8) -> Option<(Vec<u8>, &[u8])> {
     let (mut word, mut rest) = (Vec::new(), text);
     loop {
@@ -40,7 +41,7 @@ fn quoted(text: &[u8], quote: u8) -> Option<(Vec<u8>, &[u8])> {
             continue;
         }
         if quote == b'\'' {
-            // Only the quote itself can be escaped there.
+            // In single quotes, only the quote itself can be escaped.
             let escapes = rest.first() == Some(&quote);
             word.push(if escapes { quote } else { byte });
             rest = &rest[usize::from(escapes)..];

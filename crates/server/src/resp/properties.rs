@@ -1,4 +1,4 @@
-//! What holds of all commands and replies.
+//! Properties of all commands and replies.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn commands() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
     prop::collection::vec(prop::collection::vec(argument, 1..6), 0..6)
 }
 
-/// A value, and what says it.
+/// Generates values.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         "[a-z ]{0,9}".prop_map(Value::Simple),
@@ -70,7 +70,8 @@ fn say(reply: &mut Reply, value: &Value) {
 }
 
 proptest! {
-    /// However the bytes come, in pieces of any size, the same commands come out; what is done may be taken off at any time.
+    /// The same commands are decoded however the input is cut into pieces, and whenever decoded
+    /// input is removed.
     #[test]
     fn pieces_make_no_difference(commands in commands(), sizes in prop::collection::vec(1usize..30, 1..20)) {
         let bytes = encode(&commands);
@@ -89,7 +90,7 @@ proptest! {
         prop_assert!(buffer.is_empty());
     }
 
-    /// What is said in version 3 is what is heard; and a part of it is not taken for the whole.
+    /// Decoding a RESP3 reply returns the encoded value; a part of a reply is incomplete.
     #[test]
     fn a_reply_is_heard_as_it_was_said(value in values()) {
         let mut reply = Reply::new(Protocol::Resp3);

@@ -1,73 +1,74 @@
-//! What a client is told, as bytes.
+//! Encodes replies.
 
-/// The version of the protocol that a client asked for.
+/// The version of the protocol that a client chose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Protocol {
-    /// What every client speaks.
+    /// Version 2, the default.
     #[default]
     Resp2,
-    /// With maps, sets, doubles and null.
+    /// Version 3, with maps, sets, doubles and null.
     Resp3,
 }
 
-/// Bytes of memory that are kept where something was unsaid.
+/// Capacity in bytes that is kept after truncation.
 const KEPT: usize = 1 << 20;
 
-/// Replies, one behind the other. What version 2 has no form for takes the one that Redis gives it.
+/// A buffer of encoded replies. Types that version 2 lacks are encoded as Redis does.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     bytes: Vec<u8>,
-    /// What the client speaks from here on.
+    /// The protocol version of the following replies.
     pub protocol: Protocol,
 }
 
 impl Reply {
-    /// None yet.
+    /// Creates an empty buffer.
     pub fn new(protocol: Protocol) -> Self {
         Self { bytes: Vec::new(), protocol }
     }
 
-    /// What has been said.
+    /// Returns the encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes of it.
+    /// Returns the length of the encoded bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of memory that it holds.
+    /// Returns the memory held, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Whether nothing has been said.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Takes what has been said.
+    /// Removes and returns the encoded bytes.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Says something in front of what was said behind the first `place` bytes.
+    /// Inserts the output of `say` at offset `place`.
     pub(crate) fn insert(&mut self, place: usize, say: impl FnOnce(&mut Self)) {
         let mut said = Self::new(self.protocol);
         say(&mut said);
         drop(self.bytes.splice(place..place, said.bytes));
     }
 
-    /// Says what another one said.
+    /// Appends encoded bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Unsays what was said behind the first `length` bytes.
+    /// Keeps only the first `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
-        // Not of what is said still, or each error of a long transaction would copy all that was said before it.
+        // Memory is freed only if little of it is in use; otherwise each error in a long
+        // transaction would copy all replies before it.
         if self.bytes.capacity() > KEPT.max(length.saturating_mul(4)) {
             self.bytes.shrink_to(KEPT);
         }
@@ -83,19 +84,19 @@ impl Reply {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// A word, like `OK`.
+    /// Appends a simple string, like `OK`.
     pub fn simple(&mut self, word: &str) {
         self.bytes.push(b'+');
         self.line(word);
     }
 
-    /// An error, whose first word says of which kind it is.
+    /// Appends an error; its first word is the error's kind.
     pub fn error(&mut self, message: &str) {
         self.bytes.push(b'-');
         self.line(message);
     }
 
-    /// A line must stay one.
+    /// Appends a line; line breaks in it become blanks.
     fn line(&mut self, text: &str) {
         let bytes =
             text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte });
@@ -103,24 +104,24 @@ impl Reply {
         self.end();
     }
 
-    /// A whole number.
+    /// Appends an integer.
     pub fn integer(&mut self, number: i64) {
         self.head(b':', number);
     }
 
-    /// How many there are of something.
+    /// Appends a count as an integer.
     pub fn count(&mut self, count: usize) {
         self.head(b':', count);
     }
 
-    /// A string of any bytes.
+    /// Appends a bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.head(b'$', bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.end();
     }
 
-    /// Text for a person to read.
+    /// Appends a text for people; version 3 has a type for it.
     pub fn text(&mut self, text: &str) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
@@ -133,7 +134,7 @@ impl Reply {
         }
     }
 
-    /// Nothing.
+    /// Appends null.
     pub fn null(&mut self) {
         self.bytes.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -141,7 +142,7 @@ impl Reply {
         });
     }
 
-    /// No array, where one might have been.
+    /// Appends null in place of an array.
     pub fn null_array(&mut self) {
         self.bytes.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -149,7 +150,7 @@ impl Reply {
         });
     }
 
-    /// A string, or nothing.
+    /// Appends a bulk string, or null.
     pub fn maybe_bulk(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => self.bulk(bytes),
@@ -157,12 +158,12 @@ impl Reply {
         }
     }
 
-    /// A number with a fraction, as it is written.
+    /// Formats a double as text.
     pub(crate) fn double_text(number: f64) -> String {
         format_double(number)
     }
 
-    /// A number with a fraction.
+    /// Appends a double.
     pub fn double(&mut self, number: f64) {
         let text = format_double(number);
         match self.protocol {
@@ -174,12 +175,12 @@ impl Reply {
         }
     }
 
-    /// The head of an array of `count` things, which are to follow.
+    /// Appends the header of an array; `count` values follow.
     pub fn array(&mut self, count: usize) {
         self.head(b'*', count);
     }
 
-    /// The head of a map of `count` pairs, which are to follow.
+    /// Appends the header of a map; `count` pairs follow.
     pub fn map(&mut self, count: usize) {
         match self.protocol {
             Protocol::Resp2 => self.head(b'*', 2 * count),
@@ -187,7 +188,7 @@ impl Reply {
         }
     }
 
-    /// The head of a set of `count` things, which are to follow.
+    /// Appends the header of a set; `count` values follow.
     pub fn set(&mut self, count: usize) {
         match self.protocol {
             Protocol::Resp2 => self.head(b'*', count),
@@ -196,14 +197,14 @@ impl Reply {
     }
 }
 
-/// As Redis writes scores: whole ones without a fraction, infinite ones as `inf`.
+/// Formats a double as Redis formats scores: integers without a fraction, infinities as `inf`.
 pub(crate) fn format_double(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "inf".to_owned() } else { "-inf".to_owned() };
     }
     if number != 0.0 && !(1e-5..1e17).contains(&number.abs()) {
         let text = format!("{number:e}");
-        // As C prints exponents: with a sign, and two digits at least.
+        // Exponents as C prints them: with a sign and at least two digits.
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
         return format!("{digits}e{sign}{exponent:0>2}");
@@ -211,7 +212,7 @@ pub(crate) fn format_double(number: f64) -> String {
     format!("{number}")
 }
 
-/// Whole numbers in decimal, without going through a formatter: each reply has some.
+/// Decimal integers without the standard formatter, for speed: every reply has some.
 mod itoa {
     pub(super) trait Number {
         fn write(self, out: &mut Vec<u8>);

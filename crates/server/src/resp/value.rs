@@ -1,43 +1,43 @@
-//! A reply as a client reads it: for tests, and for whoever talks to a server from Rust.
+//! Decodes replies, for tests and for clients in Rust.
 
 use std::fmt;
 
-/// How deep values may stand in each other.
+/// Maximum nesting of values.
 const DEEPEST: usize = 32;
-/// The longest string.
+/// Maximum length of a string, in bytes.
 const LONGEST: usize = 512 << 20;
 
 /// A value in a reply.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A word.
+    /// A simple string.
     Simple(String),
     /// An error.
     Error(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A string of any bytes; also text.
+    /// A bulk string or a text.
     Bulk(Vec<u8>),
-    /// Nothing.
+    /// Null.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A number with a fraction.
+    /// A double.
     Double(f64),
-    /// Values one after the other.
+    /// An array.
     Array(Vec<Value>),
-    /// Pairs.
+    /// A map.
     Map(Vec<(Value, Value)>),
-    /// Values without order.
+    /// A set.
     Set(Vec<Value>),
 }
 
-/// Why bytes are no value.
+/// The reason that bytes do not decode to a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ValueError {
-    /// Not all of it is there.
+    /// The value is incomplete.
     Incomplete,
-    /// It never will be.
+    /// The value is invalid.
     Malformed,
 }
 
@@ -53,10 +53,10 @@ impl fmt::Display for ValueError {
 impl std::error::Error for ValueError {}
 
 impl Value {
-    /// The value at the beginning of `bytes`, and how many bytes it takes.
+    /// Decodes the value at the beginning of `bytes`. Returns it with its length in bytes.
     ///
     /// # Errors
-    /// [`ValueError`].
+    /// Returns [`ValueError`] if the value is incomplete or invalid.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), ValueError> {
         let mut reader = Reader { bytes, at: 0 };
         let value = reader.value(0)?;
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     }
 
     fn values(&mut self, count: &[u8], depth: usize) -> Result<Vec<Value>, ValueError> {
-        // No memory for what is only claimed: it grows as values come.
+        // Allocates as values arrive, and nothing for an announced count.
         let mut values = Vec::new();
         for _ in 0..length(count, usize::MAX)? {
             values.push(self.value(depth + 1)?);

@@ -1,4 +1,4 @@
-//! What a server does while turns in the store are taken, and while a command walks far.
+//! Behaviour of the server while all turns in the store are taken, and while a command walks far.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// Keys, by far more than a command may come to near others.
+/// Far more keys than a command may walk over on a serving thread.
 const KEYS: usize = 3_000;
 
 struct Stand {
@@ -72,7 +72,8 @@ fn is_silent(stream: &mut TcpStream) -> bool {
     early.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// While all turns in the store are taken, what needs none is answered, and the rest of a pipeline in its order when there is one.
+/// While all turns in the store are taken, commands that need no store are answered; the rest of
+/// each pipeline follows in order once a turn is free.
 #[test]
 fn what_needs_no_store_waits_for_nobody() {
     let mut stand = Stand::new("turns", 2);
@@ -100,7 +101,8 @@ fn what_needs_no_store_waits_for_nobody() {
     server.stop().expect("nothing is in the way");
 }
 
-/// A walk gives back its thread and its turn in the store, and gets both again far from others; its reply is that of one instant.
+/// A long walk releases its thread and its turn in the store, and waits for a turn on a thread of
+/// its own; its reply is a snapshot.
 #[test]
 fn others_are_answered_before_a_long_walk_has_its_turn() {
     let stand = Stand::new("far-turns", 1);
@@ -123,7 +125,8 @@ fn others_are_answered_before_a_long_walk_has_its_turn() {
     receive(&mut walker, &format!("*{KEYS}\r\n{keys}+PONG\r\n"));
 }
 
-/// What runs far keeps nobody waiting, whatever it waits for itself. It counts as one attempt for what it watches.
+/// A command on a thread of its own delays no other connection while it waits. It counts as one
+/// write for watched keys although it runs twice.
 #[test]
 fn others_are_answered_while_a_long_command_runs() {
     let stand = Stand::new("far-runs", 1);
@@ -148,7 +151,8 @@ fn others_are_answered_while_a_long_command_runs() {
     receive(&mut long, &format!("*401\r\n{sums}"));
 }
 
-/// A transaction that is still under way when the server stops has changed nothing, and the client is told so.
+/// A transaction that is still running when the server stops has no effect, and its client gets an
+/// error.
 #[test]
 fn a_long_transaction_ends_with_the_server() {
     let mut stand = Stand::new("far-stops", 2);

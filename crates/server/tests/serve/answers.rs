@@ -1,4 +1,4 @@
-//! What clients are told of what is not there: scripts, replicas; and of limits and errors.
+//! Replies about scripts and replicas, which do not exist, and about limits and errors.
 
 use crate::client::{Client, directory, start};
 use levelhead::{Io, Store};
@@ -7,7 +7,8 @@ use server::{Clock, Options};
 const NO_SCRIPTS: &str = "-ERR this server runs no scripts (Lua) and no functions; MULTI with WATCH does what many of them are for";
 const DIGEST: &str = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
 
-/// Clients try EVALSHA first, some for ever unless they are told that the script is not known; and then EVAL, or SCRIPT LOAD.
+/// Clients try EVALSHA first, and some repeat it forever unless they get NOSCRIPT; then they send
+/// EVAL or SCRIPT LOAD.
 #[test]
 fn there_are_no_scripts() {
     let server = start(&directory("scripts"), Options::default(), Clock::system());
@@ -25,7 +26,7 @@ fn there_are_no_scripts() {
         ("SCRIPT FLUSH SYNC".to_owned(), "OK"),
         ("SCRIPT KILL".to_owned(), "-NOTBUSY No scripts in execution right now."),
         ("SCRIPT DEBUG YES".to_owned(), "-ERR unknown subcommand 'DEBUG'. Try SCRIPT HELP."),
-        // A transaction with a script in it changes nothing.
+        // A transaction that contains a script changes nothing.
         ("MULTI".to_owned(), "OK"),
         ("SET a 1".to_owned(), "QUEUED"),
         (format!("EVALSHA {DIGEST} 1 a"), no_script),
@@ -36,7 +37,7 @@ fn there_are_no_scripts() {
     }
 }
 
-/// Clients that keep a cache must not take it for one that is kept fresh.
+/// Client-side caching is refused, so that clients do not rely on invalidations.
 #[test]
 fn nothing_is_tracked() {
     let server = start(&directory("tracked"), Options::default(), Clock::system());
@@ -80,7 +81,7 @@ fn errors_are_counted_by_their_kinds() {
     for line in ["SET a", "NOTHING", "EVALSHA a 0", "SET a 1", "HGET a f", "EXEC"] {
         client.say(line);
     }
-    // One that is no command's: the connection ends with it.
+    // A protocol error, which belongs to no command: the connection ends.
     let mut other = Client::of(&server);
     std::io::Write::write_all(&mut other.stream, b"*1\r\n:1\r\n").expect("it reads");
     assert!(other.receive().is_some());
@@ -91,7 +92,7 @@ fn errors_are_counted_by_their_kinds() {
     assert!(client.say("INFO stats").contains("total_error_replies:6\r\n"));
 }
 
-/// The limits that are told are those that hold.
+/// INFO reports the limits that are enforced.
 #[test]
 fn limits_are_told() {
     let server = start(&directory("limits"), Options::default(), Clock::system());
@@ -116,7 +117,8 @@ fn limits_are_told() {
     }
 }
 
-/// Whether the system refuses `io_uring` is told, and why: where a store that insists on it does not open.
+/// INFO reports whether the system refuses `io_uring`, and the reason; a store that requires
+/// `io_uring` then does not open.
 #[test]
 fn what_reads_files_is_told() {
     let store = |io: Io| {

@@ -1,11 +1,11 @@
-//! Clients that asked for a database that is not there.
+//! Clients that selected a database that does not exist.
 
 use crate::client::{Client, directory, start};
 use server::{Clock, Options};
 
 const REFUSED: &str = "-ERR the SELECT before was refused, and there is no database but 0: SELECT 0 first to work on that one";
 
-/// Clients that go on after a SELECT that was refused, as many do, get nothing of database 0, and take nothing from it.
+/// Clients that continue after a refused SELECT, as many do, neither read nor change database 0.
 #[test]
 fn who_asked_for_another_database_works_on_none() {
     let server = start(&directory("astray"), Options::default(), Clock::system());
@@ -64,7 +64,7 @@ fn who_asked_for_another_database_works_on_none() {
     assert_eq!(client.say("GET prod"), "precious");
 }
 
-/// A transaction learns it in its midst.
+/// A SELECT inside a transaction is refused in the middle of it.
 #[test]
 fn a_select_within_a_transaction_may_be_refused() {
     let server = start(&directory("astray-exec"), Options::default(), Clock::system());

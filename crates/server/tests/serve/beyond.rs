@@ -1,9 +1,9 @@
-//! What is beyond limits: keys, cursors, scores.
+//! Keys, cursors and scores beyond the limits.
 
 use crate::client::{Client, directory, start};
 use server::{Clock, Options};
 
-/// Nothing stands under a key that is too long: whoever looks sees that, and only who would write it is refused.
+/// A key that is too long does not exist: reads find nothing, and only writes are refused.
 #[test]
 fn keys_that_are_too_long_are_not_there() {
     let server = start(&directory("long-keys"), Options::default(), Clock::system());
@@ -31,7 +31,7 @@ fn keys_that_are_too_long_are_not_there() {
         ("ZCARD *", "0"),
         ("ZRANGE * 0 -1", "[]"),
         ("WATCH *", "OK"),
-        // Nothing is there to be taken away, moved, or given a time.
+        // Removing, moving or expiring a missing key does nothing.
         ("DEL a *", "1"),
         ("UNLINK *", "0"),
         ("GETDEL *", "(nil)"),
@@ -79,7 +79,8 @@ fn keys_that_are_too_long_are_not_there() {
     assert_eq!(client.say("MGET a b"), "[1 (nil)]");
 }
 
-/// A scan that goes on after a restart begins anew, and misses nothing; a cursor that no server gave is behind all.
+/// A scan that continues after a restart starts from the beginning and misses nothing; a cursor
+/// that was never issued is at the end.
 #[test]
 fn cursors_of_others() {
     let directory = directory("cursors");
@@ -92,7 +93,7 @@ fn cursors_of_others() {
     let before = ["SCAN 0 COUNT 1", "HSCAN h 0 COUNT 1", "ZSCAN z 0 COUNT 1"]
         .map(|line| cursor(client.say(line)));
     assert!(before.iter().all(|cursor| cursor != "0"));
-    // Of another command it is refused.
+    // A cursor of another command is refused.
     assert!(client.say(&format!("SCAN {}", before[1])).starts_with("-ERR invalid cursor"));
     assert_eq!(client.say(&format!("SCAN {}", before[0])), "[0 [b c d h z]]");
     drop(client);
@@ -115,7 +116,7 @@ fn cursors_of_others() {
     }
 }
 
-/// A number that is too large or too small for a score is none, and not the nearest that is.
+/// A number that overflows or underflows is an error, and is not rounded.
 #[test]
 fn scores_beyond_what_there_is() {
     let server = start(&directory("scores"), Options::default(), Clock::system());

@@ -10,14 +10,14 @@ use levelhead::Store;
 use server::resp::Value;
 use server::{Clock, Options, Server};
 
-/// The directory of a store, empty.
+/// Returns an empty directory for a store.
 pub(crate) fn directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&directory);
     directory
 }
 
-/// A file system that loses what was not synced; nothing, said aloud, where there is no FUSE.
+/// Mounts a file system that loses unsynced data. Without FUSE, prints a notice and returns `None`.
 #[expect(clippy::disallowed_methods, reason = "what a person wants of the tests")]
 pub(crate) fn faulty(name: &str, seed: u64) -> Option<FaultFs> {
     match FaultFs::mount(&directory(name), seed) {
@@ -30,13 +30,13 @@ pub(crate) fn faulty(name: &str, seed: u64) -> Option<FaultFs> {
     }
 }
 
-/// A server on any port, and a small store.
+/// Starts a server on a free port, on a small store.
 pub(crate) fn start(directory: &Path, options: Options, clock: Clock) -> Server {
     start_by(levelhead::Io::Probe, directory, options, clock)
 }
 
-/// The same, whose store reads and writes in that way. Where the file system is of this process that is by threads: with `io_uring` both may
-/// wait for the allocator, and for each other (decision 57).
+/// Like [`start`], with the given kind of I/O. On a file system that is served by this process use
+/// threads: with `io_uring` both may wait for the allocator, and for each other (decision 57).
 pub(crate) fn start_by(
     io: levelhead::Io,
     directory: &Path,
@@ -61,7 +61,7 @@ pub(crate) fn tcp(server: &Server) -> SocketAddr {
     server.addresses().tcp.expect("it listens there")
 }
 
-/// A connection that waits for each reply, a minute at most.
+/// A connection that waits for each reply, at most a minute.
 pub(crate) struct Client {
     pub stream: TcpStream,
     read: Vec<u8>,
@@ -83,7 +83,7 @@ impl Client {
         self.stream.write_all(&encode(words)).expect("the server is there");
     }
 
-    /// The next reply; nothing once the server has hung up.
+    /// Returns the next reply, or `None` once the server has closed the connection.
     pub(crate) fn receive(&mut self) -> Option<Value> {
         loop {
             if let Ok((value, length)) = Value::decode(&self.read) {
@@ -95,21 +95,22 @@ impl Client {
                 Ok(0) => return None,
                 Ok(length) => self.read.extend_from_slice(&buffer[..length]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
-                // A thread that has opened a store hears of its reads.
+                // Completions of the store's reads may interrupt a thread that has opened a store.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("no reply: {error}"),
             }
         }
     }
 
-    /// The reply to a command given as words between blanks.
+    /// Sends a command of words separated by blanks and returns the reply.
     pub(crate) fn ask(&mut self, line: &str) -> Value {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         self.send(&words);
         self.receive().expect("the server is there")
     }
 
-    /// The reply as text: `OK`, `(nil)`, numbers, strings as they are, `[a b]`, `{a:b}`.
+    /// Like [`ask`](Self::ask), with the reply as text: `OK`, `(nil)`, numbers, plain strings,
+    /// `[a b]`, `{a:b}`.
     pub(crate) fn say(&mut self, line: &str) -> String {
         shown(&self.ask(line))
     }

@@ -1,13 +1,13 @@
-//! A clock that jumps by hours, forth and back, while keys expire and servers are stopped and started. What has expired by it is gone for readers; what
-//! never had is there, with the time that is left. A key whose time had passed, and has not any more, because the clock was set back, may have
-//! been swept or not: once it is gone it stays gone.
+//! A clock that jumps by hours in both directions while keys expire and servers restart. Readers do
+//! not see expired keys; all other keys exist, with the time that is left. If the clock was set
+//! back, a key that had expired before may have been swept or not; once it is gone it stays gone.
 
 use runtime::Rng;
 use server::{Clock, Hand, Options};
 
 use crate::client::{Client, directory, start};
 
-/// Trials; `LEVELHEAD_ROUNDS` asks for more, `LEVELHEAD_SEED` for one.
+/// Number of trials; `LEVELHEAD_ROUNDS` sets it, `LEVELHEAD_SEED` runs a single one.
 const TRIALS: u64 = 6;
 const COMMANDS: u64 = 1_500;
 const KEYS: u64 = 24;
@@ -18,12 +18,12 @@ fn wanted(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
 }
 
-/// What a key holds, as far as that can be known.
+/// The expected value of a key.
 #[derive(Clone, Debug)]
 struct Held {
     value: String,
     expiry: Option<u64>,
-    /// The clock has shown that time, or a later one, since it was given.
+    /// Whether the clock has reached the expiry since it was set.
     had_passed: bool,
 }
 
@@ -40,7 +40,7 @@ impl Trial {
         self.client.say(words)
     }
 
-    /// Even ones are strings, odd ones hashes.
+    /// Even keys are strings, odd ones hashes.
     fn is_string(key: usize) -> bool {
         key.is_multiple_of(2)
     }
@@ -58,7 +58,7 @@ impl Trial {
         let now = match self.rng.below(4) {
             0 => self.now + far,
             1 => self.now.saturating_sub(far),
-            // By less than what keys have left, or about as much.
+            // By about the remaining lifetime of the keys, or less.
             2 => self.now.saturating_sub(self.rng.below(20_000)),
             _ => self.now + self.rng.below(20_000),
         };
@@ -91,7 +91,7 @@ impl Trial {
         self.keys[key] = Some(Held { value, expiry, had_passed: false });
     }
 
-    /// Looks whether a key is there, and whether that may be.
+    /// Checks whether a key may be found or missing. Returns whether it exists.
     fn is_there(&mut self, key: usize, found: bool, what: &str) -> bool {
         let (now, held) = (self.now, &mut self.keys[key]);
         let words = format!("{what} of {key} at {now}: {found}, {held:?}");
@@ -104,7 +104,7 @@ impl Trial {
         } else if !known.had_passed {
             assert!(found, "{words}");
         } else if !found {
-            // It was swept.
+            // The key was swept.
             *held = None;
         }
         found
@@ -150,7 +150,7 @@ impl Trial {
         }
     }
 
-    /// All keys are as they should be, and nothing else counts, once all was swept that has expired.
+    /// Checks all keys, and their number once all expired keys are swept.
     fn check_all(&mut self) {
         (0..KEYS as usize).for_each(|key| self.get(key));
         let now = self.now;

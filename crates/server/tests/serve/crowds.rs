@@ -1,4 +1,4 @@
-//! Many clients, slow ones, and some that mean ill.
+//! Many clients, slow clients and hostile clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::{Client, directory, encode, start, tcp};
 use server::{Clock, Options};
 
-/// Counting is exact whoever counts.
+/// Counting by concurrent clients is exact.
 #[test]
 fn nobody_counts_twice() {
     let server = start(&directory("counting"), Options::default(), Clock::system());
@@ -36,7 +36,7 @@ fn nobody_counts_twice() {
     assert_eq!(client.say("DBSIZE"), "3");
 }
 
-/// Whoever does not take its replies waits, and nobody else does.
+/// A client that does not read its replies delays only itself.
 #[test]
 fn a_slow_client_stalls_itself() {
     let server = start(&directory("slow"), Options::default(), Clock::system());
@@ -54,13 +54,13 @@ fn a_slow_client_stalls_itself() {
     let held = held.lines().find_map(|line| line.strip_prefix("client_buffer_bytes:"));
     let held: usize = held.expect("a line").parse().expect("a number");
     assert!(held < 8 << 20, "{held} bytes are held for one that does not read");
-    // It gets all of it when it reads.
+    // The slow client gets all replies once it reads.
     for _ in 0..10 {
         assert!(slow.receive().is_some());
     }
 }
 
-/// Of values that are longer than what is read at a time every read ends in the midst of a command.
+/// With values longer than one read of the socket, every read ends in the middle of a command.
 #[test]
 fn a_pipeline_may_be_longer_than_what_is_kept_of_one() {
     const SETS: usize = 200;
@@ -88,7 +88,7 @@ fn there_is_room_for_so_many() {
     assert_eq!(refused, "-ERR max number of clients reached\r\n");
 }
 
-/// All together hold no more than they may: the largest goes.
+/// The buffers of all clients stay within the limit: the largest client is closed.
 #[test]
 fn memory_of_clients_is_bounded() {
     let options = Options { client_bytes: 4 << 20, ..Options::default() };
@@ -109,7 +109,8 @@ fn memory_of_clients_is_bounded() {
     assert!(held <= 4 << 20, "{held} bytes are held");
 }
 
-/// Idle connections, and a hundred that send nonsense or parts of things, while somebody works.
+/// Idle connections and a hundred that send garbage or incomplete commands, while another client
+/// works.
 fn crowd(name: &str, idle: usize) {
     let options = Options { max_clients: 20_000, ..Options::default() };
     let server = start(&directory(name), options, Clock::system());
@@ -147,7 +148,8 @@ fn some_hundred_idle_and_a_hundred_hostile() {
     crowd("crowd", 400);
 }
 
-/// Needs 20,000 open files: `cargo test -p server -- --ignored ten_thousand`, after `ulimit -n 30000`.
+/// Needs 20,000 open files: `cargo test -p server -- --ignored ten_thousand`, after
+/// `ulimit -n 30000`.
 #[test]
 #[ignore = "needs 20,000 open files; .ci/clients runs it with a limit that allows that"]
 fn ten_thousand_idle_and_a_hundred_hostile() {

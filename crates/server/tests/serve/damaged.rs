@@ -1,6 +1,8 @@
-//! A byte of the store that is another one: what is answered is all there is, or an error. Nothing that cannot be read is taken for nothing.
+//! One byte of the store is changed: each reply is complete or an error. Unreadable data is never
+//! reported as absent.
 //!
-//! `LEVELHEAD_SEED=17 cargo test -p server --test serve -- --nocapture what_cannot_be_read` replays one flip of each kind of page.
+//! `LEVELHEAD_SEED=17 cargo test -p server --test serve -- --nocapture what_cannot_be_read` replays
+//! one flip of each kind of page.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -13,7 +15,7 @@ use server::{Clock, Options, Server};
 
 use crate::client::{Client, directory};
 
-/// Flips of each kind of page; `LEVELHEAD_ROUNDS` asks for more.
+/// Flips per kind of page; `LEVELHEAD_ROUNDS` sets it.
 const FLIPS: u64 = 8;
 const PAGE: u64 = 4_096;
 const MANY: usize = 700;
@@ -41,7 +43,7 @@ fn words(of: &dyn Fn(usize) -> String) -> String {
     (0..MANY).map(of).collect::<Vec<_>>().join(" ")
 }
 
-/// Questions, one behind the other.
+/// Returns the commands to send, in order.
 fn questions() -> Vec<String> {
     let lines = [
         "DBSIZE",
@@ -76,7 +78,8 @@ fn questions() -> Vec<String> {
     lines.map(str::to_owned).into_iter().chain(more).collect()
 }
 
-/// A store with all kinds of things, some of them in the log, whose keys have not been counted.
+/// Writes a store with all kinds of data, some of it only in the log, and without a recorded number
+/// of keys.
 fn filled(directory: &Path) {
     let store = open(directory).expect("a directory of our own");
     let server = serve(store.clone(), Clock::by_hand(1_000_000).0).expect("a new store");
@@ -95,7 +98,7 @@ fn filled(directory: &Path) {
     store.delete(b"\x01c").expect("it takes writes");
 }
 
-/// The contents of a file: blocks that are not zeros, by what they are (docs/format.md).
+/// The non-zero blocks of a file by kind (docs/format.md), with their offsets.
 type Blocks = BTreeMap<u8, Vec<(u64, Vec<u8>)>>;
 
 fn blocks(file: &File) -> Blocks {
@@ -118,11 +121,11 @@ fn restore(file: &File, blocks: &Blocks) {
     }
 }
 
-/// Whatever is asked in turns, after the store was opened; nothing, if it was not.
+/// Opens the store and returns the replies to all commands, or `None` if it does not open.
 fn answers(directory: &Path, questions: &[String]) -> Option<Vec<String>> {
     let (clock, hand) = Clock::by_hand(1_000_000);
     let server = serve(open(directory).ok()?, clock).ok()?;
-    // The time of a key has passed that has another value since.
+    // An outdated expiry passes: its key has a new value since.
     hand.advance_ms(5_000);
     let mut client = Client::of(&server);
     Some(questions.iter().map(|question| client.say(question)).collect())
@@ -142,7 +145,7 @@ fn what_cannot_be_read_is_no_absence() {
     let flips = wanted("LEVELHEAD_ROUNDS").unwrap_or(FLIPS);
     let seeds = wanted("LEVELHEAD_SEED").map_or(0..flips, |seed| seed..seed + 1);
     let (mut unopened, mut told) = (0, 0);
-    // Segments of the index, values, and the log.
+    // Index segments, values, and the log.
     for (kind, seed) in [1, 2, 7].into_iter().flat_map(|kind| seeds.clone().map(move |s| (kind, s)))
     {
         let rng = &mut Rng::derive(seed, &format!("kind {kind}"));
@@ -160,7 +163,7 @@ fn what_cannot_be_read_is_no_absence() {
         for ((question, answer), wanted) in questions.iter().zip(&answers).zip(&wanted_answers) {
             let is_told = answer.starts_with('-');
             told += usize::from(is_told);
-            // Behind a change that was refused there is something else.
+            // After a refused write the expected replies differ.
             assert!(
                 is_told || is_changed || answer == wanted,
                 "kind {kind}, seed {seed}: {question:.40} said {answer:.3000}"

@@ -1,4 +1,5 @@
-//! Commands that come to many keys, fields or members: they are run again from their beginning, and say and do what short ones do.
+//! Commands that walk over many keys, fields or members: they are run again from their beginning,
+//! with the same replies and effects as short ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,7 +35,7 @@ fn long_commands_do_what_short_ones_do() {
     assert_eq!(client.say("ZRANK z m2222"), "2222");
     assert_eq!(client.say("ZCOUNT z -inf +inf"), "2500");
     assert_eq!(client.say("ZREMRANGEBYRANK z 0 1999"), "2000");
-    // In a transaction too, all of which is run again.
+    // Also in a transaction, which is run again as a whole.
     assert_eq!(client.say("MULTI"), "OK");
     for command in ["INCR n", "HLEN h", "HGETALL h", "KEYS z", "ZREMRANGEBYRANK z 0 -2", "INCR n"] {
         assert_eq!(client.say(command), "QUEUED");
@@ -49,7 +50,7 @@ fn long_commands_do_what_short_ones_do() {
     assert_eq!((client.say("DBSIZE"), client.say("KEYS *")), ("0".to_owned(), "[]".to_owned()));
 }
 
-/// Others write while all keys go, and what is counted then is what is there.
+/// Other clients write during a flush; afterwards the count matches the keys.
 #[test]
 fn keys_are_set_while_all_go() {
     let server = start(&directory("far-flush"), Options::default(), Clock::system());
@@ -80,7 +81,7 @@ fn keys_are_set_while_all_go() {
         assert!(left == "[]" || left == "[a]", "{left}");
         assert_eq!(client.say("DBSIZE"), if left == "[]" { "0" } else { "1" });
         most = most.max(set);
-        // One may be before the flush, and one behind it.
+        // One write may precede the flush, and one may follow it.
         if most > 4 {
             return;
         }

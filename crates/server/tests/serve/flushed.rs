@@ -1,4 +1,4 @@
-//! `FLUSHALL`, and power that fails behind it: what went stays away.
+//! `FLUSHALL`, and power failures after it: removed keys do not return.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::client::{Client, faulty, start_by};
 
 const KEYS: usize = 1_000;
 
-/// What a server has that was started anew: keys, as it counts them and as it names them.
+/// Returns the number of keys and their names after a restart.
 fn counted(client: &mut Client) -> (String, String) {
     for _ in 0..4_000 {
         if client.say("INFO keyspace").contains("keys_being_counted:0") {
@@ -43,14 +43,15 @@ fn nothing_comes_back_that_was_flushed() {
             start_by(Io::Threads, &fs.path().join("store"), Options::default(), Clock::system());
         let mut client = Client::of(&server);
         assert_eq!(counted(&mut client), ("0".to_owned(), "[]".to_owned()), "seed {seed}");
-        // Nor by what is swept then.
+        // Nor after the sweep that follows.
         std::thread::park_timeout(Duration::from_millis(300));
         assert_eq!(counted(&mut client), ("0".to_owned(), "[]".to_owned()), "seed {seed}");
         assert_eq!(client.say("ZCARD z"), "0");
     }
 }
 
-/// Keys are set and go, again and again, until power fails in the midst of it: what is there is what is counted, and it all goes.
+/// Keys are set and flushed repeatedly until power fails: the count matches the keys, and all of
+/// them can be flushed.
 #[test]
 fn power_fails_while_all_go() {
     for seed in 0..4 {

@@ -1,4 +1,4 @@
-//! Stores that are full: what takes something away is taken all the same.
+//! Full stores, which must still accept removals.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn start(directory: &Path) -> Server {
     let options = levelhead::Options {
         capacity_bytes: 64 << 20,
         memtable_bytes: 1 << 20,
-        // The file system may be of this process: see `start_by`.
+        // The file system may be served by this process: see `start_by`.
         io: levelhead::Io::Threads,
         ..levelhead::Options::default()
     };
@@ -21,7 +21,8 @@ fn start(directory: &Path) -> Server {
     Server::start(store, options, Clock::system()).expect("a store of our own")
 }
 
-/// Fills it with sorted sets and hashes of 250 members and fields, by number; how many.
+/// Fills the store with sorted sets and hashes of 250 elements, by number. Returns how many there
+/// are.
 fn fill(client: &mut Client, kinds: &str) -> u32 {
     for number in 0_u32.. {
         let member = |n: u32| format!(" {n} {:0100}", number * 250 + n);
@@ -41,7 +42,7 @@ fn fill(client: &mut Client, kinds: &str) -> u32 {
     unreachable!("numbers do not run out")
 }
 
-/// A store that is full lets go of an instant soon: everything can be removed all the same.
+/// A full store drops snapshots early; a flush removes all keys nevertheless.
 #[test]
 fn it_is_flushed() {
     let server = start(&directory("full"));
@@ -83,7 +84,7 @@ fn what_takes_something_away_is_taken_and_the_server_stops_properly() {
             ),
         }
     }
-    // What was dropped is swept, and its room taken again.
+    // Dropped data is swept and its space reused.
     let is_taken = |client: &mut Client| {
         (0..4_000).any(|_| {
             std::thread::park_timeout(Duration::from_millis(5));
@@ -104,14 +105,14 @@ fn what_takes_something_away_is_taken_and_the_server_stops_properly() {
     assert_eq!(client.say("DBSIZE"), count);
 }
 
-/// A disk with this much room; nothing where there is no FUSE.
+/// Mounts a disk of this size, or returns `None` without FUSE.
 fn disk(name: &str, room: u64) -> Option<FaultFs> {
     let mounted = faulty(name, 1)?;
     mounted.set_faults(Faults { room: Some(room), ..Faults::default() });
     Some(mounted)
 }
 
-/// Asks again for as long as a machine may take for what takes a moment.
+/// Repeats a command until its reply is as wanted, or a generous time has passed.
 fn until(client: &mut Client, line: &str, is_wanted: impl Fn(&str) -> bool) -> String {
     let mut said = String::new();
     for _ in 0..2_000 {
@@ -124,7 +125,8 @@ fn until(client: &mut Client, line: &str, is_wanted: impl Fn(&str) -> bool) -> S
     panic!("{line}: {said}");
 }
 
-/// Somebody fills the disk, and makes room again: clients are told meanwhile, and the server goes on by itself.
+/// A disk fills up and is freed again: clients get errors meanwhile, and the server recovers by
+/// itself.
 #[test]
 fn a_full_disk_is_told_and_then_forgotten() {
     let Some(fs) = disk("full-disk", 12 << 20) else { return };
@@ -141,7 +143,7 @@ fn a_full_disk_is_told_and_then_forgotten() {
         assert!(there < 4_000, "12 MiB hold no more");
     };
     assert!(refused.starts_with("-OOM") && refused.contains("make room there"), "{refused}");
-    // Whether the one that was refused is kept nobody knows; whatever was acknowledged is read, and may be deleted.
+    // The refused write may be kept or not; each acknowledged value can be read and deleted.
     assert_eq!(client.say("GET 1"), value(1));
     assert_eq!(client.say("DEL 0 2"), "2");
     let said = until(&mut client, "INFO persistence", |said| !said.contains("store_troubles:0"));
@@ -166,7 +168,7 @@ fn a_full_disk_is_told_and_then_forgotten() {
     server.stop().expect("nothing is in the way");
 }
 
-/// A write whose sync has failed is in the store, or it is not: the number of keys goes by what is there.
+/// After a failed sync a write may be in the store or not; the number of keys matches the store.
 #[test]
 fn what_was_refused_is_counted_if_it_is_there() {
     let Some(fs) = faulty("refused", 1) else { return };

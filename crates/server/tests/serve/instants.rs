@@ -1,4 +1,5 @@
-//! Answers about several keys are of one instant: strings and collections stand apart, and transactions change both.
+//! Replies about several keys are snapshots: strings and collections are stored apart, and
+//! transactions change both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,16 +8,16 @@ use server::{Clock, Options, Server};
 
 use crate::client::{Client, directory, start};
 
-/// How often is looked.
+/// Number of reads.
 const LOOKS: usize = 4_000;
 
 fn served(name: &str) -> Server {
-    // The faster others write, the more often they meet who looks.
+    // Faster writes make conflicts with the reads more frequent.
     let options = Options { durability: Durability::None, ..Options::default() };
     start(&directory(name), options, Clock::system())
 }
 
-/// Looks, while others carry out these transactions in turns.
+/// Runs `look` repeatedly while other clients execute these transactions in turn.
 fn while_changing(server: &Server, turns: &[&[&str]], mut look: impl FnMut(&mut Client)) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -63,7 +64,7 @@ fn a_list_of_keys_has_all_of_a_transaction_or_nothing() {
     });
 }
 
-/// Nor where times have passed that keys had once, so that what they hold is looked at.
+/// Also where expiry notes have passed that are outdated, so that values are read.
 #[test]
 fn a_key_that_is_renamed_is_there_once() {
     let (clock, hand) = Clock::by_hand(1_000_000);
@@ -81,7 +82,7 @@ fn a_key_that_is_renamed_is_there_once() {
     });
 }
 
-/// A key that holds a string and a hash in turns is there all the time.
+/// A key that alternates between a string and a hash always exists.
 #[test]
 fn a_key_whose_kind_changes_is_there() {
     let server = served("instants-kinds");

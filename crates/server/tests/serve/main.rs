@@ -1,4 +1,4 @@
-//! A server, as clients see it.
+//! Tests of a server through its clients.
 
 mod answers;
 mod astray;
@@ -18,8 +18,9 @@ mod secret;
 mod transactions;
 mod words;
 
-/// The file system of tests (`faultfs`) answers from this process. A thread that waits for it within an allocation would keep a lock
-/// of the system's allocator from the one that is to answer (decision 57); this one has none that allocations hold.
+/// The test file system (`faultfs`) is served by this process. With the system's allocator, a
+/// thread that waits for the file system within an allocation could hold a lock that the serving
+/// thread needs (decision 57); this allocator holds no lock then.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -27,7 +28,7 @@ use client::{Client, directory, start, tcp};
 use levelhead::Durability;
 use server::{Clock, Options};
 
-/// What is stored is there after the server was stopped and started again, however writes were acknowledged.
+/// Stored data exists after a restart, with any durability.
 #[test]
 fn what_is_acknowledged_is_there_again() {
     for durability in [Durability::Group, Durability::Each, Durability::Interval, Durability::None]
@@ -50,14 +51,14 @@ fn what_is_acknowledged_is_there_again() {
         assert_eq!(client.say("MGET key:0 key:7 key:49"), "[0 (nil) 49]");
         assert_eq!(client.say("HGETALL h"), "[a 1 b 2]");
         assert_eq!(client.say("ZRANGE z 0 -1 WITHSCORES"), "[a 1 b 2]");
-        // Numbers of collections are not given twice.
+        // Collection ids are not reused.
         assert_eq!(client.say("HSET i c 3"), "1");
         assert_eq!(client.say("HGETALL i"), "[c 3]");
         server.stop().expect("nothing is in the way");
     }
 }
 
-/// Commands that were sent before the server is stopped are answered, all of a connection's, in order.
+/// Commands sent before the stop are answered, all of them and in order on each connection.
 #[test]
 fn stopping_loses_nothing() {
     let directory = directory("stopping");
@@ -93,7 +94,8 @@ fn stopping_loses_nothing() {
     assert!(there >= acknowledged && acknowledged >= 100, "{there} of {acknowledged}");
 }
 
-/// A client that removes many keys does not keep a server that is asked to end: it is told, what is left is there again, and is what is counted.
+/// A client that removes many keys does not delay a stop: it gets an error, and after the restart
+/// the count matches the remaining keys.
 #[test]
 fn stopping_waits_for_no_long_command() {
     let directory = directory("stopping-long");
@@ -121,7 +123,7 @@ fn stopping_waits_for_no_long_command() {
     assert_eq!(client.say("DBSIZE"), "0");
 }
 
-/// Keys are counted again after a server that was not stopped.
+/// Keys are counted again after an unclean stop.
 #[test]
 fn keys_are_counted_again() {
     let directory = directory("counted");
@@ -132,7 +134,7 @@ fn keys_are_counted_again() {
     }
     client.say("HSET h a 1");
     server.stop().expect("nothing is in the way");
-    // As if it had been killed: there is no word of the number.
+    // As if the server had been killed: the number is not recorded.
     let options = levelhead::Options { memtable_bytes: 1 << 20, ..levelhead::Options::default() };
     let store = levelhead::Store::open(&directory, &options).expect("it is there");
     store.delete(b"\x01c").expect("it takes writes");
@@ -148,7 +150,7 @@ fn keys_are_counted_again() {
     assert_eq!(client.say("DBSIZE"), "301");
 }
 
-/// A page in a browser can have it send lines to any port; what they say is not done.
+/// A web page can make a browser send lines to any port; the commands in them are not executed.
 #[test]
 fn browsers_are_hung_up_on() {
     let server = start(&directory("browsers"), Options::default(), Clock::system());
@@ -161,7 +163,7 @@ fn browsers_are_hung_up_on() {
     assert_eq!(Client::of(&server).say("EXISTS a"), "0");
 }
 
-/// Who has a key expire later and later fills no store with times that do not count any more.
+/// Repeatedly postponing the expiry of a key does not fill the store with outdated notes.
 #[test]
 fn times_that_a_key_does_not_keep_leave_nothing_behind() {
     let directory = directory("times");
@@ -190,7 +192,7 @@ fn times_that_a_key_does_not_keep_leave_nothing_behind() {
     assert_eq!(keys, [&b"e"[..], b"i", b"a"]);
 }
 
-/// A store that holds something else is not taken for one of a server.
+/// A store with foreign data is refused.
 #[test]
 fn foreign_stores_are_refused() {
     let directory = directory("foreign");
@@ -226,7 +228,7 @@ fn time_may_jump() {
     assert_eq!(client.say("TTL b"), "-1");
     assert_eq!(client.say("SET a 2 KEEPTTL"), "OK");
     assert_eq!(client.say("PTTL a"), "9500");
-    // Back again: what is there stays there longer.
+    // With the clock set back, keys live longer.
     hand.set_ms(0);
     assert_eq!(client.say("TTL a"), "1010");
     hand.set_ms(1_010_001);
@@ -238,7 +240,7 @@ fn time_may_jump() {
     assert_eq!(client.say("SET c 1 PXAT 10000001"), "OK");
     hand.advance_ms(1);
     assert_eq!(client.say("SCAN 0"), "[0 [b h]]");
-    // It is swept as well: nothing counts it any more.
+    // The expired key is swept and no longer counted.
     for _ in 0..2_000 {
         if client.say("DBSIZE") == "2" {
             return;
@@ -248,7 +250,7 @@ fn time_may_jump() {
     panic!("what has expired is not swept: {}", client.say("DBSIZE"));
 }
 
-/// Whether they were swept or not, few or many.
+/// Swept or not, few or many.
 #[test]
 fn keys_that_have_expired_are_in_no_list() {
     let (clock, hand) = Clock::by_hand(1_000_000);
@@ -291,7 +293,7 @@ fn strangers_are_kept_out() {
     assert!(client.say("GET a").starts_with("-NOAUTH"));
     assert!(client.say("HELLO 3 AUTH default secret SETNAME me").contains("proto:3"));
     assert_eq!(client.say("CLIENT GETNAME"), "me");
-    // Long things are not taken from strangers.
+    // Unauthenticated clients may send short arguments only.
     let mut stranger = Client::of(&server);
     stranger.send(&[b"AUTH", &b"a".repeat(20_000)]);
     assert!(client::shown(&stranger.receive().expect("an answer")).contains("Protocol error"));
@@ -300,7 +302,7 @@ fn strangers_are_kept_out() {
 
 #[test]
 fn keys_of_others_are_elsewhere() {
-    // The map needs the port, which is known only when it is there: so one is looked for that is free.
+    // The map needs the port before the server starts, so a free port is looked up first.
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there are ports");
     let port = free.local_addr().expect("it has one").port();
     drop(free);

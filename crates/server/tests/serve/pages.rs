@@ -1,4 +1,4 @@
-//! Metrics, and the page as a browser shows it.
+//! Metrics, and the dashboard in a browser.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -57,7 +57,7 @@ fn prometheus_finds_what_it_knows() {
     assert!(fetch(address, &"x".repeat(8 << 10)).starts_with("HTTP/1.1 405"));
 }
 
-/// The page is drawn whole, without errors, and asks nothing of anybody else.
+/// The page is drawn completely, without errors and without external requests.
 #[test]
 fn the_page_is_drawn() {
     let Some(browser) = browser() else {
@@ -68,7 +68,7 @@ fn the_page_is_drawn() {
     let page = fetch(address, "GET / HTTP/1.1\r\n\r\n");
     let elsewhere = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "it asks elsewhere");
-    // A few of the seconds that it shows.
+    // Until the page has some seconds to show.
     std::thread::park_timeout(Duration::from_secs(3));
     let shown = drawn(&browser, address, "page-browser");
     assert!(shown.contains("data-drawn=\""), "nothing is drawn: {shown}");
@@ -81,7 +81,7 @@ fn the_page_is_drawn() {
     assert!(shown.contains("<span id=\"trouble\" role=\"status\"></span>"), "{shown}");
 }
 
-/// Of a store over three directories with windows it shows those too.
+/// For a store over three directories with windows, the page shows the windows.
 #[test]
 fn the_page_shows_windows() {
     let Some(browser) = browser() else { return };
@@ -114,7 +114,8 @@ fn the_page_shows_windows() {
     assert!(shown.contains("<span id=\"trouble\" role=\"status\"></span>"), "{shown}");
 }
 
-/// The page in a browser, as text. Without `?once` it would ask every second, and a headless browser wait for its end.
+/// Returns the DOM of the page in a browser, as text. Without `?once` the page would request data
+/// every second, and a headless browser would never finish.
 fn drawn(browser: &Path, address: SocketAddr, name: &str) -> String {
     let profile = directory(name);
     std::fs::create_dir_all(&profile).expect("a directory of our own");
@@ -142,7 +143,7 @@ fn drawn(browser: &Path, address: SocketAddr, name: &str) -> String {
     std::fs::read_to_string(&out).expect("the page as text")
 }
 
-/// As the tests of reports find theirs.
+/// Looked up as in the tests of reports.
 #[expect(clippy::disallowed_methods, reason = "a test may be told from outside")]
 fn browser() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var(name).ok();

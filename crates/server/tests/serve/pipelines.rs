@@ -1,4 +1,4 @@
-//! Clients that send all of a pipeline before they read the first reply.
+//! Clients that send a whole pipeline before they read the first reply.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,7 +10,7 @@ use crate::secret::{certificates, connect, served};
 use levelhead::Store;
 use server::{Clock, Options, Server};
 
-/// So many that neither sockets nor what the server makes of replies in advance hold them.
+/// Too many for the sockets and the server's reply buffers.
 const GETS: usize = 150_000;
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -18,7 +18,7 @@ fn key() -> Vec<u8> {
     b"k".repeat(200)
 }
 
-/// What the server says to each GET.
+/// Returns the reply to each GET.
 fn reply() -> Vec<u8> {
     [&b"$1000\r\n"[..], &b"v".repeat(1_000), b"\r\n"].concat()
 }
@@ -48,7 +48,7 @@ fn patient(stream: TcpStream) -> TcpStream {
 }
 
 fn start_unix(name: &str, options: Options) -> (Server, UnixStream) {
-    // The path of a socket has some hundred bytes at most.
+    // The path of a socket is limited to about 100 bytes.
     let path = std::env::temp_dir().join(format!("lh-{name}-{}", std::process::id()));
     let options = Options { unix: Some(path.clone()), ..options };
     let server = start(&directory(name), options, Clock::system());
@@ -64,7 +64,7 @@ fn figure(client: &mut Client, section: &str, name: &str) -> usize {
     line.expect("a line").parse().expect("a number")
 }
 
-/// What is no socket stays what it is.
+/// A file that is not a socket is left alone.
 #[test]
 fn a_file_is_not_taken_for_a_socket() {
     let path = std::env::temp_dir().join(format!("lh-no-socket-{}", std::process::id()));
@@ -85,7 +85,8 @@ fn all_is_sent_before_a_reply_is_read_over_a_unix_socket() {
     let mut client = Client::of(&server);
     set(&mut client);
     stream.write_all(&gets(GETS)).expect("the server reads on");
-    // Commands wait, not replies, which are five times as long; and others are served.
+    // Commands wait in memory, and not replies, which are five times as long. Other clients are
+    // served.
     let held = figure(&mut client, "clients", "client_buffer_bytes");
     assert!(held < 100 << 20, "{held} bytes are held");
     expect_replies(&mut stream, GETS);
@@ -116,7 +117,7 @@ fn all_is_sent_before_a_reply_is_read_over_tls() {
     expect_replies(&mut stream, GETS);
 }
 
-/// A client that has said that it sends no more gets all replies.
+/// A client that has closed its sending side gets all replies.
 #[test]
 fn replies_come_after_the_last_command() {
     let (server, mut stream) = start_unix("pipeline-half", Options::default());
@@ -127,7 +128,7 @@ fn replies_come_after_the_last_command() {
     assert_eq!(stream.read(&mut [0]).expect("it hangs up"), 0);
 }
 
-/// Sends more than may wait, reads what was said then, and gives the last line of it.
+/// Sends more than the limit, reads all replies and returns the last line.
 fn last_words(stream: &mut (impl Read + Write), sent: &[u8]) -> String {
     stream.write_all(sent).expect("what is too much is read, too");
     let mut said = Vec::new();
@@ -149,14 +150,14 @@ fn who_sends_more_than_may_wait_is_told() {
     let said = last_words(&mut stream, &gets(GETS));
     assert!(said.starts_with(begin), "{said}");
     assert_eq!(figure(&mut client, "stats", "clients_ended_that_took_no_replies"), 2);
-    // A command that is too long for itself is no less too much.
+    // A command that exceeds the argument limit as well.
     let mut stream = patient(TcpStream::connect(tcp(&server)).expect("it listens"));
     let long = [&b"*2\r\n$3\r\nGET\r\n$8000000\r\n"[..], &vec![b'x'; 4 << 20]].concat();
     let said = last_words(&mut stream, &long);
     assert_eq!(said, "-ERR a command has at most 1048576 bytes (client-query-buffer-limit)\r\n");
 }
 
-/// Clients that take no replies can be ended, and do not keep the server from its end.
+/// Clients that read no replies can be killed, and do not delay a stop.
 #[test]
 fn who_takes_no_replies_can_be_ended() {
     let options = Options { grace_ms: 10, ..Options::default() };

@@ -1,4 +1,4 @@
-//! Replies that would be long: they are said as far as there is room, and an error where there is none.
+//! Long replies: complete if memory permits, otherwise an error.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, directory, start};
 use server::resp::Value;
 use server::{Clock, Options};
 
-/// A few bytes may ask for many, and what is taken away is said before it is gone.
+/// Short commands may request long replies. Data is removed only after the reply is known to fit.
 #[test]
 fn long_replies_are_refused_whatever_asks_for_them() {
     let options = Options { reply_bytes: 100_000, ..Options::default() };
@@ -40,7 +40,7 @@ fn long_replies_are_refused_whatever_asks_for_them() {
     assert_eq!(client.say("ZCARD z"), "1000", "nothing was popped that was not said");
     assert_eq!(client.say("ZPOPMIN z 1"), format!("[{:0200} 0]", 0));
     assert_eq!(client.say("PING"), "PONG");
-    // In a transaction all of them have that much.
+    // All commands of a transaction share one limit.
     client.say("MULTI");
     for _ in 0..6 {
         client.say("GET s");
@@ -49,7 +49,7 @@ fn long_replies_are_refused_whatever_asks_for_them() {
     assert!(said.starts_with("-EXECABORT") && said.contains("100000 bytes"), "{said:.100}");
 }
 
-/// A page of a scan ends where there is no more room, whatever number was asked for.
+/// A page of a scan ends when memory runs short, whatever COUNT requests.
 #[test]
 fn a_scan_has_pages_for_which_there_is_room() {
     let options = Options { client_bytes: 8 << 20, ..Options::default() };

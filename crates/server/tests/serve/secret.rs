@@ -1,4 +1,4 @@
-//! TLS from end to end, with certificates that are made for it.
+//! TLS end to end, with generated certificates.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 use crate::client::{directory, encode, start};
 use server::{Clock, Options, Server, Tls};
 
-/// Has `openssl` do something; false if there is none.
+/// Runs `openssl`; returns false if it is not installed.
 fn openssl(directory: &Path, line: &str) -> bool {
     let ran = Command::new("openssl")
         .args(line.split_whitespace())
@@ -26,7 +26,7 @@ fn openssl(directory: &Path, line: &str) -> bool {
     true
 }
 
-/// A certificate of a `name`, and whose it is: `ca`, which signs it.
+/// Creates a certificate and key of `name`, signed by `ca`.
 fn certificate(directory: &Path, name: &str) {
     let request = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=levelhead";
     let more = "-addext subjectAltName=IP:127.0.0.1";
@@ -35,7 +35,7 @@ fn certificate(directory: &Path, name: &str) {
     openssl(directory, &format!("{sign} -in {name}.csr -out {name}.pem"));
 }
 
-/// A directory with certificates of an authority, a server and a client.
+/// Creates a directory with certificates of an authority, a server and a client.
 pub(crate) fn certificates(name: &str) -> Option<PathBuf> {
     let directory = directory(name);
     std::fs::create_dir_all(&directory).expect("a directory of our own");
@@ -62,7 +62,7 @@ pub(crate) fn served(certificates: &Path, name: &str, asks_clients: bool) -> (Se
     (server, address)
 }
 
-/// A client, with a certificate of its own or without.
+/// Connects with or without a client certificate.
 pub(crate) fn connect(
     address: SocketAddr,
     certificates: &Path,
@@ -89,7 +89,7 @@ pub(crate) fn connect(
     StreamOwned::new(session, stream)
 }
 
-/// What a client gets back for what it sends: until the server hangs up.
+/// Sends commands and returns the replies up to the end of the connection.
 fn talk(
     address: SocketAddr,
     certificates: &Path,
@@ -113,7 +113,7 @@ fn clients_talk_in_secret() {
     let answer = talk(address, &certificates, false, &sent).expect("an answer");
     let expected = [b"+OK\r\n$100000\r\n", &long[..], b"\r\n+OK\r\n"].concat();
     assert!(answer == expected, "{} bytes came", answer.len());
-    // Whoever does not speak TLS there is told nothing.
+    // A client without TLS gets no reply.
     let mut plain = TcpStream::connect(address).expect("it listens");
     plain.write_all(&encode(&[b"GET", b"a"])).expect("it reads");
     let mut answer = Vec::new();

@@ -1,4 +1,4 @@
-//! MULTI, EXEC, DISCARD, WATCH: what clients see, and that it is all or nothing.
+//! MULTI, EXEC, DISCARD and WATCH, and their atomicity.
 
 use crate::client::{Client, directory, start, tcp};
 use server::{Clock, Options};
@@ -50,7 +50,7 @@ fn what_cannot_be_kept_ends_it() {
     }
 }
 
-/// EXEC with words behind it ends the transaction, and says so, as Redis does.
+/// EXEC with arguments ends the transaction with an error, as in Redis.
 #[test]
 fn exec_that_is_refused_discards() {
     let server = start(&directory("multi-exec"), Options::default(), Clock::system());
@@ -65,7 +65,7 @@ fn exec_that_is_refused_discards() {
     assert_eq!(client.say("EXEC now"), aborted);
 }
 
-/// More than the store takes as one batch: nothing of it is there.
+/// A transaction that exceeds the largest batch of the store has no effect.
 #[test]
 fn too_much_is_nothing() {
     let server = start(&directory("multi-large"), Options::default(), Clock::system());
@@ -80,7 +80,8 @@ fn too_much_is_nothing() {
     assert_eq!(client.say("DBSIZE"), "0");
 }
 
-/// A few words may ask for much: for the same value again and again, or for values that are made of nothing.
+/// Short commands may request much: long replies to the same value, or large values created from
+/// nothing.
 #[test]
 fn what_a_transaction_says_and_changes_is_bounded() {
     let options = Options { reply_bytes: 500_000, query_bytes: 300_000, ..Options::default() };
@@ -103,7 +104,7 @@ fn what_a_transaction_says_and_changes_is_bounded() {
     let (said, was_set) = run(10, &|n| format!("SETRANGE k{n} 100000 x"));
     assert!(said.starts_with("-EXECABORT") && said.contains("300000 bytes"), "{said}");
     assert_eq!(was_set, "0");
-    // What is written over is held once.
+    // Overwritten values are held once.
     let (said, was_set) = run(10, &|n| format!("SETRANGE k 100000 {n}"));
     assert!(said.starts_with("[OK 100001"), "{said}");
     assert_eq!(was_set, "1");
@@ -124,13 +125,13 @@ fn what_is_watched_must_stay() {
     assert_eq!(client.say("WATCH a b"), "OK");
     assert_eq!(other.say("SET b theirs"), "OK");
     assert_eq!(run(&mut client), "(nil)");
-    // It is watched no more.
+    // EXEC has ended the watch.
     assert_eq!(run(&mut client), "[OK]");
     assert_eq!(client.say("WATCH a"), "OK");
     assert_eq!(other.say("DEL a"), "1");
     assert_eq!(client.say("UNWATCH"), "OK");
     assert_eq!(run(&mut client), "[OK]");
-    // An EXEC or DISCARD of nothing leaves it as it is.
+    // EXEC or DISCARD without MULTI keeps the watch.
     for stray in ["EXEC", "DISCARD"] {
         assert_eq!(client.say("WATCH b"), "OK");
         assert_eq!(client.say(stray), format!("-ERR {stray} without MULTI"));
@@ -139,7 +140,8 @@ fn what_is_watched_must_stay() {
     }
 }
 
-/// Time changes a key, too: whoever saw it while it was alive must not go on as if it were. One that had expired before stays what it was, swept or not.
+/// Expiry changes a watched key: a transaction that saw it alive must fail. A key that had expired
+/// before WATCH counts as unchanged, swept or not.
 #[test]
 fn what_is_watched_may_expire() {
     let (clock, hand) = Clock::by_hand(1_000_000);
@@ -182,7 +184,7 @@ fn what_is_watched_may_expire() {
             assert_eq!(run(&mut client), "[OK]", "it is gone, and stays so");
         }
     }
-    // Many expire at once, so that some are watched before they are swept.
+    // Many keys expire at once, so that some are watched before they are swept.
     for number in 0..400 {
         client.say(&format!("SET k{number} v PX 100"));
     }
@@ -191,21 +193,21 @@ fn what_is_watched_may_expire() {
     assert_eq!(client.say(&format!("WATCH {keys}")), "OK");
     wait_for_sweep(400);
     assert_eq!(run(&mut client), "[OK]", "they had expired before");
-    // The clock is set back behind the sweep.
+    // The clock is set back after the sweep.
     client.say("SET k v PX 500");
     assert_eq!(client.say("WATCH k"), "OK");
     hand.advance_ms(500);
     wait_for_sweep(1);
     hand.set_ms(1_000_000);
     assert_eq!(run(&mut client), "(nil)", "it was swept");
-    // Another time is a change as any other is.
+    // A new expiry is a change like any other.
     client.say("SET k v PX 500");
     assert_eq!(client.say("WATCH k"), "OK");
     assert_eq!(client.say("PERSIST k"), "1");
     assert_eq!(run(&mut client), "(nil)");
 }
 
-/// Money goes to and fro; whoever counts it within a transaction finds all of it.
+/// Transfers between accounts: a sum taken in a transaction is always the whole.
 #[test]
 fn nothing_is_lost_between_accounts() {
     let server = start(&directory("accounts"), Options::default(), Clock::system());

@@ -1,4 +1,4 @@
-//! Commands, and what they say: one line each, as a person would try them.
+//! Commands and their replies, one line each, as a person would type them.
 
 use crate::client::{Client, directory, start};
 use server::{Clock, Options};
@@ -407,7 +407,8 @@ fn keys_are_renamed_and_copied() {
     );
 }
 
-/// Fields and members come once each, while others come and go; a cursor is one of its kind.
+/// Fields and members are returned once each while others change; a cursor is valid only for its
+/// kind.
 #[test]
 fn parts_are_scanned_once() {
     let server = start(&directory("scan-parts"), Options::default(), Clock::system());
@@ -436,7 +437,7 @@ fn parts_are_scanned_once() {
     }
 }
 
-/// Every key that is there all the time is given once, whatever comes and goes.
+/// Each key that exists throughout the scan is returned once, whatever else changes.
 #[test]
 fn a_scan_gives_every_key_once() {
     let server = start(&directory("scan"), Options::default(), Clock::system());
@@ -475,7 +476,7 @@ fn what_is_too_long_is_told() {
     told(client.say(&format!("SET {longer} v")), "-ERR key has 247 bytes, at most 246");
     told(client.say(&format!("HSET h {longer} v")), "-ERR field has 247 bytes, at most 246");
     told(client.say(&format!("ZADD z 1 {long}")), "-ERR member has 246 bytes, at most 238");
-    // What a store of this size takes, less what stands before a string.
+    // The longest value of a store of this size, less the header of a string.
     let value = "v".repeat(229_376 - 9);
     assert_eq!(client.say(&format!("SET big {value}")), "OK");
     assert_eq!(client.say("STRLEN big"), value.len().to_string());
