@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! superblock = data units .......................................... | summary units
-//! unit       = what one program writes: pages of all planes and page types of one die
+//! unit       = the pages of one program: all planes and page types of one die
 //! page       = slots of one logical block each, and a header in the spare area
 //! ```
 

@@ -1,7 +1,7 @@
 //! A simulated block drive on flash, in virtual time: the hardware of Vigil-KV (USENIX ATC'22).
 //!
 //! ```text
-//!   Ssd .......... host link; implements BlockDevice                (drive.rs, commands.rs, admin.rs)
+//!   Ssd .......... host link; implements BlockDevice  (drive.rs, commands.rs, admin.rs)
 //!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
 //!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
 //!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
