@@ -3,7 +3,7 @@
 //! ```text
 //! put KEY VALUE        delete KEY          create X [BOUND]     seek X KEY      next X
 //! many X COUNT BYTES   destroy X           reset                settle          cut
-//! churn                (flushes, compacts and collects everything, by overwriting keys from `~` on)
+//! churn                (overwrites keys from `~` on until all is flushed, compacted and collected)
 //! ```
 //! Iterators have arbitrary names; a name can be reused.
 
