@@ -3,7 +3,8 @@
 //! them.
 //!
 //! ```text
-//!   submit ......... an operation reaches its die (submit.rs); its submitter awaits it (in_flight.rs)
+//!   submit ......... an operation reaches its die                 (submit.rs)
+//!    |               its submitter awaits it                       (in_flight.rs)
 //!    `- attend ..... the die starts its next operation             (attend.rs)
 //!        |- reads .. command, sense, page register, transfer       (reads.rs)
 //!        |- array .. program or erase, suspended, resumed, done    (array_steps.rs)

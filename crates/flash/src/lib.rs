@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!   Flash ......... submit reads, programs, erases; await their end      (device.rs, device/)
-//!    |- Die ....... one operation, or overlapping reads; priorities;     (die.rs, queue.rs)
-//!    |              suspend
+//!    |- Die ....... one operation, or overlapping reads; queues; suspend (die.rs, queue.rs)
 //!    |- Channel ... carries one page at a time for its dies              (channel.rs)
 //!    `- NandArray . contents, program order, wear; survives a power cut  (array.rs)
 //! ```

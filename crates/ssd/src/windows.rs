@@ -5,7 +5,7 @@
 //!          enable                  select DTWIN, once NDWIN has lasted long enough
 //!   Off ----------> Ndwin ---------------------------------------------> Lockdown
 //!                     ^  ^                                                   | buffer empty,
-//!                     |  |    select NDWIN; or by itself: budget spent,      v no job under way
+//!                     |  |    select NDWIN; or by itself: budget spent,      v no job running
 //!                     |  +--------------------------------------------- Dtwin
 //!                     +- disable from any state goes to Off
 //! ```

@@ -23,7 +23,7 @@ pub struct ClientOptions {
 
 impl ClientOptions {
     /// Closed loop with `outstanding` operations at any time; timeline windows of 100 ms, at most
-    /// 4096.
+    /// 4096 of them.
     pub fn closed(outstanding: usize) -> Self {
         Self::with_pace(Pace::Closed { outstanding })
     }

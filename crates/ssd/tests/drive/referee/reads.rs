@@ -1,7 +1,8 @@
 //! Random reads in a closed loop, as a queueing model.
 //!
 //! ```text
-//! client -> core -> die: command on the channel, sense, data on the channel -> memory -> link -> client
+//! client -> core -> die: command on the channel, sense, data on the channel
+//!        -> memory -> link -> client
 //! ```
 //!
 //! Each station serves first come, first served. A read holds its die from the command until its
