@@ -83,7 +83,8 @@ impl Link {
         self.jitter.as_ref().map_or(Some(()), |jitter| jitter.rng.borrow_mut().carry(by))
     }
 
-    /// Returns the latency of a command outside the drive, in both directions together.
+    /// Returns the latency of a command outside the drive. It is charged once, in one of the two
+    /// directions.
     pub fn latency(&self) -> Nanos {
         self.latency
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::page::{Lpn, Sequence};
 
-/// Bytes of a range in a checkpoint.
+/// Bytes of a range in a dump.
 pub(crate) const ENTRY_BYTES: usize = 16;
 
 /// Discarded ranges, disjoint, each with the sequence of its discard.
@@ -32,8 +32,8 @@ impl Discards {
 
     /// Notes that a newer version of a block is on flash: removes the block from its range. If the
     /// split would make more than `limit` ranges, the range is left unchanged. The entry is
-    /// harmless, as it is in earlier checkpoints, because the version's sequence is greater than
-    /// that of the discard.
+    /// harmless, as it is in earlier dumps, because the version's sequence is greater than that of
+    /// the discard.
     pub(crate) fn landed(&mut self, lpn: Lpn, limit: usize) {
         let Some((start, (end, _))) = self.ranges.range(..=lpn.0).next_back() else { return };
         let is_inside = *start < lpn.0 && lpn.0 + 1 < *end;

@@ -10,9 +10,9 @@
 //!        `- Flash .... its dies and channels                          (crate flash)
 //! ```
 //!
-//! The crate `block` has the `BlockDevice` trait and the encodings of NVMe's window commands. A 4
-//! KiB read costs the simulation five steps of the executor. Memory grows with the number of blocks
-//! written; a prefilled drive costs none.
+//! The crate `block` has the `BlockDevice` trait and the encodings of NVMe's window commands. A
+//! 4 KiB read costs the simulation five steps of the executor. Memory grows with the number of
+//! blocks written; a prefilled drive costs none.
 
 #![forbid(unsafe_code)]
 

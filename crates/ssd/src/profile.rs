@@ -42,7 +42,7 @@ pub struct SsdProfile {
     pub host: HostLink,
     /// Whether client reads have queues, cores, memory, link, channels and dies of their own, so
     /// that no background work disturbs them. No real drive has this, and none knows which reads
-    /// come from clients: it is the upper bound of what isolating them can gain. Simulation only.
+    /// come from clients: it is the upper bound of the gain of isolating them. Simulation only.
     #[serde(default)]
     pub undisturbed_clients: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! A client that has twice continued where its last read ended is assumed to read sequentially. The
 //! following blocks are read ahead in whole flash pages, up to a window. Blocks leave the cache
-//! when they have been read, when they are written, or when the cache is full, oldest first.
+//! when they are written or discarded, or when the cache is full, oldest first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl ReadCache {
         self.blocks.get(&lpn).map(|(_, cached)| cached)
     }
 
-    /// Removes a block that was read by its client, or that is out of date.
+    /// Removes a block that is out of date, or whose read-ahead has failed.
     pub(crate) fn remove(&mut self, lpn: Lpn) {
         self.blocks.remove(&lpn);
     }

@@ -379,10 +379,10 @@ impl Set {
         false
     }
 
-    /// Returns the slots by which there is less room than collection maintains. Room is what can be
-    /// written before another superblock must be freed: free superblocks, the rest of the open
-    /// ones, the slots already gained from the superblock that is being collected, and those of
-    /// `under_way`.
+    /// Returns the slots by which the room is below the level that collection maintains. The room
+    /// consists of the slots that can be written before another superblock must be freed: free
+    /// superblocks, the rest of the open ones, the slots already gained from the superblock that is
+    /// being collected, and those of `under_way`.
     fn slots_lacking(&self, table: &Table, under_way: u64) -> u64 {
         let emptied = self.jobs.emptied.get();
         let leaving = table.in_state(State::Leaving) as u64 - u64::from(emptied.is_some());

@@ -49,7 +49,8 @@ pub(super) struct Jobs {
     pub(super) keeps_free: u32,
     /// Slots already processed of the superblock that is being collected.
     pub(super) emptied: Cell<Option<u32>>,
-    /// Write pacing: whether hardly more superblocks are free than collection keeps free.
+    /// Write pacing: whether free superblocks are down to the number that collection keeps free, or
+    /// hardly more.
     pub(super) is_space_low: Cell<bool>,
     /// Write pacing: interval between blocks, from the gain of the last collection, or from that of
     /// the next one if data were discarded since. 0 before the first collection.
@@ -159,8 +160,8 @@ pub(super) struct Decision {
     pub is_collecting: bool,
 }
 
-/// Returns whether free superblocks are down to what collection keeps free plus one that is about
-/// to be opened.
+/// Returns whether free superblocks are down to the number that collection keeps free plus one that
+/// is about to be opened.
 pub(super) fn is_space_low(table: &Table, facts: &Facts) -> bool {
     free_soon(table) < mark(table, facts, facts.start_free_percent) + 1.0
 }
@@ -172,14 +173,14 @@ fn free_soon(table: &Table) -> f64 {
     f64::from(table.free()) + table.in_state(State::Leaving) as f64
 }
 
-/// Returns the free superblocks that `percent` of all stands for, beyond the reserve.
+/// Returns the reserve plus `percent` of all superblocks.
 fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// Returns whether a lockdown waits for room. While it does, data in danger are not read, and move
-/// after room was made: if reads endangered data as fast as they can be moved, there would never be
-/// room.
+/// Returns whether a lockdown waits for room. While it does, reads of data in danger wait, and these
+/// data move only after room was made: if reads endangered data as fast as they can be moved, there
+/// would never be room.
 pub(super) fn lacks_room(room: Room) -> bool {
     matches!(room, Room::MayCome | Room::Lacking)
 }
