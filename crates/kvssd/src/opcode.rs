@@ -1,6 +1,6 @@
 //! The opcodes of the commands.
 //!
-//! The first four are those of the NVMe Key Value Command Set, which has no iterators. Iterator
+//! The first four are from the NVMe Key Value Command Set, which has no iterators. Iterator
 //! commands use the vendor-specific range; the two lowest bits of an opcode encode the direction of
 //! the transfer, as the base specification requires. A key of up to 16 bytes is part of the command
 //! itself.

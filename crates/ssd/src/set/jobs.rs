@@ -178,7 +178,7 @@ fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// Returns whether a lockdown waits for room. While it does, reads of data in danger wait, and these
+/// Returns whether a lockdown waits for room. While it does, reads of data in danger wait, and such
 /// data move only after room was made: if reads endangered data as fast as they can be moved, there
 /// would never be room.
 pub(super) fn lacks_room(room: Room) -> bool {
