@@ -1,10 +1,10 @@
-//! What the firmware of a simulated drive does whatever it stores, blocks or key-value pairs.
+//! Firmware common to all simulated drives, block drives and key-value drives.
 //!
 //! ```text
-//!   Link .......... the way between host and drive, in both directions   (link.rs)
-//!   submit ........ commands go on whether or not anybody awaits them    (submit.rs)
+//!   Link .......... link between host and drive, in both directions      (link.rs)
+//!   submit ........ commands run even if they are not awaited            (submit.rs)
 //!   Superblocks ... one erase block of every die, written as one         (superblocks.rs)
-//!   Reserve ....... where memory is dumped when power fails              (reserve.rs)
+//!   Reserve ....... region for memory dumps at a power cut               (reserve.rs)
 //! ```
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The way between host and drive.
+//! The link between host and drive.
 
 use std::cell::RefCell;
 
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a command or completion on the link, besides data.
 pub const COMMAND_BYTES: u64 = 64;
 
-/// The way between host and drive, as a profile gives it.
+/// The link between host and drive, as in a profile.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLink {
-    /// Submission, completion and everything else a command spends outside the drive, in
+    /// Submission, completion and all other latency of a command outside the drive, in
     /// microseconds.
     pub latency_us: f64,
     /// Speed towards the host, in decimal megabytes per second.
     pub read_mb_per_s: f64,
     /// Speed towards the drive, in decimal megabytes per second.
     pub write_mb_per_s: f64,
-    /// What the host takes to notice a completion beyond that (interrupts, polls, its scheduler): the mean of a delay
-    /// that is exponential, in microseconds; none if absent.
+    /// Mean of an additional, exponentially distributed delay until the host notices a completion
+    /// (interrupts, polls, its scheduler), in microseconds; none if absent.
     #[serde(default)]
     pub jitter_us: f64,
 }
 
 impl HostLink {
-    /// Everything that is wrong with these numbers, in words that begin with the key.
+    /// Returns all problems of these numbers, in words that begin with the key.
     pub fn problems(&self) -> Vec<String> {
         let problems = [
             bounds::time_us("host.latency_us", self.latency_us),
@@ -39,7 +39,7 @@ impl HostLink {
     }
 }
 
-/// A link at work: commands and data one way, completions and data the other way, side by side.
+/// A link in use: commands and data one way, completions and data the other way, concurrently.
 pub struct Link {
     to_drive: Pipe,
     to_host: Pipe,
@@ -47,14 +47,14 @@ pub struct Link {
     jitter: Option<Jitter>,
 }
 
-/// Delays of completions at random.
+/// Random delays of completions.
 struct Jitter {
     mean_us: f64,
     rng: RefCell<Rng>,
 }
 
 impl Jitter {
-    /// That of a profile, if it has any.
+    /// Returns the jitter of a profile, if it has any.
     fn new(handle: &Handle, mean_us: f64, name: &str) -> Option<Self> {
         (mean_us > 0.0).then(|| Self { mean_us, rng: RefCell::new(handle.rng(name)) })
     }
@@ -66,7 +66,7 @@ impl Jitter {
 }
 
 impl Link {
-    /// The link of a profile, idle. Its delays at random, if it has any, are those of the stream of random numbers `jitter`.
+    /// Creates an idle link. Its random delays, if any, use the random stream named `jitter`.
     pub fn new(handle: &Handle, link: &HostLink, jitter: &str) -> Self {
         Self {
             to_drive: Pipe::new(handle.clone(), link.write_mb_per_s),
@@ -76,25 +76,25 @@ impl Link {
         }
     }
 
-    /// Carries what was booked.
+    /// Saves or restores the bookings.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         self.to_drive.carry(by)?;
         self.to_host.carry(by)?;
         self.jitter.as_ref().map_or(Some(()), |jitter| jitter.rng.borrow_mut().carry(by))
     }
 
-    /// What a command spends outside the drive, at whichever end it is waited for.
+    /// Returns the latency of a command outside the drive. It is charged once, in one of the two
+    /// directions.
     pub fn latency(&self) -> Nanos {
         self.latency
     }
 
-    /// Books a command with `data_bytes` of data on its way to the drive. Gives when it is there.
+    /// Books a command with `data_bytes` of data. Returns the time at which it reaches the drive.
     pub fn receive(&self, data_bytes: u64) -> Nanos {
         self.to_drive.book(COMMAND_BYTES + data_bytes)
     }
 
-    /// Books a completion with `data_bytes` of data on its way to the host. Gives when the host has
-    /// noticed it.
+    /// Books a completion with `data_bytes` of data. Returns the time at which the host notices it.
     pub fn complete(&self, data_bytes: u64) -> Nanos {
         let jitter = self.jitter.as_ref().map_or(Nanos::ZERO, Jitter::next);
         self.to_host.book(COMMAND_BYTES + data_bytes) + self.latency + jitter

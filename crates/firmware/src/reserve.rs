@@ -1,8 +1,8 @@
-//! A reserved region of a drive: dumps of its memory, with epoch and checksum.
+//! The reserved region of a drive: dumps of its memory, with epoch and checksum.
 //!
-//! Two halves take turns: dump `e` goes to half `e % 2`, and the other half is erased when a
-//! recovery has loaded dump `e`, before the drive takes commands. So there is always one whole
-//! dump, and room for the next.
+//! Two halves alternate: dump `e` goes to half `e % 2`. The other half is erased when a recovery
+//! has loaded dump `e`, before the drive takes commands. So there is always one complete dump, and
+//! room for the next.
 //!
 //! ```text
 //! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
@@ -16,7 +16,7 @@ use crate::Superblocks;
 const MAGIC: u32 = 0x4455_4D50;
 const HEADER_BYTES: usize = 24;
 
-/// Where dumps go.
+/// The region for dumps.
 #[derive(Clone, Debug)]
 pub struct Reserve {
     layout: Superblocks,
@@ -25,20 +25,20 @@ pub struct Reserve {
     unit: u32,
 }
 
-/// A dump that was read back whole.
+/// A complete dump, as read back.
 pub struct Dump {
-    /// Counts dumps; the newest whole one has the greatest.
+    /// Number of the dump; the newest complete one has the greatest.
     pub epoch: u64,
-    /// What was dumped.
+    /// Contents of the dump.
     pub bytes: Vec<u8>,
 }
 
-/// Why there is no dump to begin with.
+/// Why no dump could be loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DumpError {
     /// Some of its pages cannot be read back as they were written.
     Damaged,
-    /// There is none, though the last power cut wrote one.
+    /// No dump exists, although the last power cut wrote one.
     Missing,
 }
 
@@ -50,7 +50,7 @@ struct DumpPage<'a> {
 }
 
 impl Reserve {
-    /// The first superblocks of a drive: twice as many as one dump takes.
+    /// Creates the region at the first superblocks of a drive, two times `superblocks_per_half`.
     pub fn new(geometry: &Geometry, superblocks_per_half: u32) -> Self {
         Self {
             layout: Superblocks::new(geometry),
@@ -60,16 +60,16 @@ impl Reserve {
         }
     }
 
-    /// Superblocks that a dump of `bytes` takes.
+    /// Returns the superblocks of a dump of `bytes` bytes.
     pub fn superblocks_for(geometry: &Geometry, bytes: u64) -> u32 {
         let in_page = u64::from(geometry.page_bytes) - HEADER_BYTES as u64;
         let pages = bytes.div_ceil(in_page).next_multiple_of(u64::from(geometry.program_unit()));
         let superblocks = pages.div_ceil(u64::from(Superblocks::new(geometry).pages()));
-        // The region takes twice as many; a number that large is refused.
+        // The region needs twice as many; so large a number is refused later.
         u32::try_from(superblocks).unwrap_or(u32::MAX).min(u32::MAX / 4)
     }
 
-    /// Superblocks that the region takes.
+    /// Returns the superblocks of the region.
     pub fn superblocks(&self) -> u32 {
         2 * self.superblocks_per_half
     }
@@ -88,16 +88,16 @@ impl Reserve {
         self.superblocks_per_half * self.layout.pages()
     }
 
-    /// Writes a dump on capacitor power: the cells change, and no time is simulated, because
-    /// nobody is there to see it.
+    /// Writes a dump on capacitor power: the cells change, but no time is simulated, because no
+    /// client can observe it.
     pub fn write(&self, array: &mut NandArray, epoch: u64, dump: &[u8]) {
         for (first, images) in self.units(epoch, dump) {
             array.program(first, images);
         }
     }
 
-    /// Writes a dump as a running drive does. It is whole when this returns; before, the one
-    /// before it holds.
+    /// Writes a dump on a running drive. The dump is complete when this returns; until then the
+    /// previous one is valid.
     pub async fn store(&self, flash: &Flash, epoch: u64, dump: &[u8]) {
         let units = self.units(epoch, dump);
         let programs: Vec<_> =
@@ -107,7 +107,7 @@ impl Reserve {
         }
     }
 
-    /// The program units of a dump, and where they go.
+    /// Returns the program units of a dump, and their places.
     fn units<'a>(
         &'a self,
         epoch: u64,
@@ -133,14 +133,15 @@ impl Reserve {
         })
     }
 
-    /// Reads the newest dump, and tells one that is damaged from one that was never finished.
-    /// `is_always_there`: every power cut leaves a dump, because capacitors write it. Then the one
-    /// that was read has to be erased when it has served, or it could be taken for its successor.
+    /// Loads the newest dump, and distinguishes a damaged dump from one that was never finished.
+    /// `is_always_there`: whether every power cut leaves a dump, because capacitors write it. The
+    /// loaded dump must then be erased after use; otherwise it could later be mistaken for its
+    /// successor.
     ///
-    /// Damage of each and every page of a dump is taken for one that was never finished.
+    /// A dump whose pages are all damaged counts as never finished.
     ///
     /// # Errors
-    /// [`DumpError`].
+    /// Returns [`DumpError`] if the newest dump is damaged or missing.
     pub async fn find(
         &self,
         flash: &Flash,
@@ -152,7 +153,7 @@ impl Reserve {
             if dump.is_none()
                 && let Some(epoch) = self.epoch_of_rest(flash, half).await
                 && epoch > newest
-                // A drive that stores dumps at work may have been storing this one.
+                // A drive that stores dumps while running may have been storing this one.
                 && (is_always_there || epoch != newest + 1)
             {
                 return Err(DumpError::Damaged);
@@ -162,7 +163,7 @@ impl Reserve {
         if newest.is_none() && is_always_there { Err(DumpError::Missing) } else { Ok(newest) }
     }
 
-    /// The epoch of a dump that is not whole, if any of its pages is.
+    /// Returns the epoch of an incomplete dump, if any of its pages is intact.
     async fn epoch_of_rest(&self, flash: &Flash, half: u64) -> Option<u64> {
         for index in 0..self.pages() {
             match flash.read(self.page(half, index), IoClass::Journal).await {
@@ -178,7 +179,7 @@ impl Reserve {
         None
     }
 
-    /// Reads the newest whole dump; `None` on a drive that never had one.
+    /// Reads the newest complete dump; `None` on a drive that never had one.
     pub async fn read(&self, flash: &Flash) -> Option<Dump> {
         let mut newest: Option<Dump> = None;
         for half in 0..2 {
@@ -214,8 +215,9 @@ impl Reserve {
         Some(Dump { epoch, bytes })
     }
 
-    /// Makes room for the dump of `epoch`. A half has room for the longest dump, and most are short: only blocks
-    /// that hold something are erased, or a flush of a drive without capacitors would wait for all of them.
+    /// Makes room for the dump of `epoch`. A half has room for the longest dump, and most dumps are
+    /// short: only used blocks are erased. Otherwise a flush of a drive without capacitors would
+    /// wait for the erase of all blocks.
     pub async fn erase(&self, flash: &Flash, epoch: u64) {
         let blocks = self.half(epoch).flat_map(|superblock| self.layout.blocks(superblock));
         let is_used = |array: &NandArray, block: BlockAddress| {

@@ -1,4 +1,4 @@
-//! Any bytes at all in the place of a dump.
+//! Fuzz tests of the reserved region.
 
 use flash::{FlashProfile, Timing};
 use fuzz::{Answer, Target};
@@ -44,7 +44,7 @@ fn fuzz_dump_page() {
     Target { test, encoding: &encoding, seal: &|page| seal(page), check: &check }.run();
 }
 
-/// The pages of a half, each behind its length: what a test changes.
+/// Concatenates the pages of a half, each prefixed with its length: the input of mutations.
 fn joined(pages: impl Iterator<Item = PageImage>) -> Vec<u8> {
     let with_length = |page: PageImage| {
         let length = (page.bytes().len() as u16).to_le_bytes();
@@ -64,7 +64,7 @@ fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     pages
 }
 
-/// Pages of the medium, made whole again after a mutation.
+/// Restores the checksums of all pages after a mutation.
 fn seal_each(bytes: &mut Vec<u8>) {
     let mut pages = split(bytes);
     for page in &mut pages {

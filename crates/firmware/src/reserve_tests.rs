@@ -1,4 +1,4 @@
-//! What room for dumps costs.
+//! Tests of the erases of the reserved region.
 
 use runtime::{Nanos, Rng, Runtime};
 
@@ -20,7 +20,7 @@ const GEOMETRY: Geometry = Geometry {
 
 const ERASE: Nanos = Nanos::from_micros(900);
 
-/// Room for dumps of eight blocks, of which these have `bytes`: how long it takes to make room for the next but one.
+/// Returns the time to erase a half that has room for eight blocks, after a dump of `bytes` bytes.
 fn time_to_erase(bytes: usize) -> Nanos {
     let rt = Runtime::new(0);
     let reserve = Reserve::new(&GEOMETRY, 8);
@@ -41,7 +41,7 @@ fn only_blocks_that_hold_something_are_erased() {
     assert_eq!(time_to_erase(3 * 232), Nanos(2 * ERASE.0));
 }
 
-/// What a power cut half way through an erase leaves of a dump.
+/// Cuts the power halfway through the erase of a dump. Returns the cells, and the torn operations.
 fn erase_cut_short(seed: u64, reserve: &Reserve) -> (NandArray, u32) {
     let rt = Runtime::new(seed);
     let flash = Flash::new(rt.handle(), &profile(GEOMETRY), NandArray::new(&GEOMETRY));

@@ -1,8 +1,8 @@
-//! Commands that are under way from the moment they are handed in.
+//! Commands that are in flight from the moment they are submitted.
 //!
-//! A command whose future is polled before its instant is over goes on in the task that polls it, as
-//! any `async` block does: that is the common case, and costs no task. One that nobody looks at by
-//! then becomes a task of its own.
+//! A command whose future is polled within the instant of its submission runs in the task that
+//! polls it, like any `async` block: the common case, which costs no task. A command that is not
+//! polled in that instant gets a task of its own.
 //!
 //! Cost: two allocations and a timer for each command.
 
@@ -15,9 +15,9 @@ use runtime::{Event, Handle, JoinHandle};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Who drives a command.
+/// The driver of a command.
 enum Driver<T> {
-    /// Nobody has looked at it yet.
+    /// The command was not polled yet.
     Nobody(Boxed<T>),
     /// A task of its own.
     Task(JoinHandle<T>),
@@ -41,22 +41,22 @@ impl<T: 'static> Event for Command<T> {
     }
 }
 
-/// Waits for the end of a command that is under way. See [`submit`].
+/// The future of a command in flight. See [`submit`].
 #[must_use = "the command goes on without it, but nobody learns how it ended"]
 pub struct Submitted<T> {
     command: Rc<Command<T>>,
     end: Option<End<T>>,
 }
 
-/// What there is to poll.
+/// The future to poll.
 enum End<T> {
     Future(Boxed<T>),
     Task(JoinHandle<T>),
 }
 
-/// Sets a command off. It goes on whether or not the returned future is polled, or dropped before
-/// it is polled; once polled, that has to be awaited to its end by the same task. `name` appears in
-/// messages about hangs.
+/// Submits a command. It runs even if the returned future is never polled, or is dropped before it
+/// is polled. Once polled, the future must be awaited to its end by the same task. `name` appears
+/// in reports of hangs.
 pub fn submit<T: 'static>(
     handle: &Handle,
     name: &'static str,

@@ -1,33 +1,33 @@
-//! Superblocks: one erase block of every die, written as one. Pure arithmetic.
+//! Superblocks: one erase block of every die, written as a unit. Pure arithmetic.
 //!
-//! Program units go round robin over the dies, so that consecutive units are written, and read
-//! back, side by side.
+//! Program units rotate over the dies, so consecutive units are written, and read back, in
+//! parallel.
 
 use flash::{BlockAddress, DieIndex, Geometry, PageAddress};
 
-/// Where the pages of superblocks are.
+/// The layout of superblocks.
 #[derive(Clone, Debug)]
 pub struct Superblocks {
     geometry: Geometry,
 }
 
 impl Superblocks {
-    /// The superblocks of a drive of this geometry.
+    /// Creates the layout for a drive of this geometry.
     pub fn new(geometry: &Geometry) -> Self {
         Self { geometry: geometry.clone() }
     }
 
-    /// Superblocks in the drive.
+    /// Returns the superblocks of the drive.
     pub fn count(&self) -> u32 {
         self.geometry.blocks_per_die()
     }
 
-    /// Pages in a superblock.
+    /// Returns the pages of a superblock.
     pub fn pages(&self) -> u32 {
         self.geometry.dies() * self.geometry.pages_per_die_block()
     }
 
-    /// Page `index` of superblock `superblock`, in append order.
+    /// Returns page `index` of superblock `superblock`, in append order.
     pub fn page(&self, superblock: u32, index: u32) -> PageAddress {
         let unit = self.geometry.program_unit();
         let (row, place) = (index / unit, index % unit);
@@ -36,7 +36,7 @@ impl Superblocks {
         self.geometry.page(block, row / self.geometry.dies() * unit + place)
     }
 
-    /// The superblock that holds a page, and the page's place in it in append order.
+    /// Returns the superblock of a page, and the page's index in it in append order.
     pub fn locate(&self, page: PageAddress) -> (u32, u32) {
         let unit = self.geometry.program_unit();
         let (block, index) = self.geometry.locate(page);
@@ -44,7 +44,7 @@ impl Superblocks {
         (block.0 % self.geometry.blocks_per_die(), row * unit + index % unit)
     }
 
-    /// The erase blocks of a superblock, in the order of dies.
+    /// Returns the erase blocks of a superblock, in the order of dies.
     pub fn blocks(&self, superblock: u32) -> impl Iterator<Item = BlockAddress> {
         (0..self.geometry.dies()).map(move |die| self.geometry.block(DieIndex(die), superblock))
     }

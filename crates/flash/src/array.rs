@@ -1,10 +1,10 @@
-//! The cells: what each page holds, and the rules of NAND. No time passes here.
+//! The cells: the contents of each page, and the rules of NAND. No time passes here.
 //!
-//! Rules, asserted in every build because breaking one is a bug of the layer above: the pages of
-//! a block are programmed in order, one program unit at a time; a block is erased before it is
-//! programmed again; nothing is programmed into a block whose erase was cut short.
+//! The rules are asserted in every build, because breaking one is a bug of the layer above: the
+//! pages of a block are programmed in order, one program unit at a time; a block is erased before
+//! it is programmed again; a block whose erase was interrupted takes no programs.
 //!
-//! This is what survives a power cut. Memory is in proportion to programmed pages.
+//! The cells survive a power cut. Memory grows with the number of programmed pages.
 
 use std::rc::Rc;
 
@@ -15,9 +15,9 @@ use crate::{BlockAddress, Geometry, PageAddress};
 /// Why a page could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadError {
-    /// Nothing was programmed there since the last erase.
+    /// The page was not programmed since the last erase.
     Erased,
-    /// More bit errors than the code corrects, even after every retry.
+    /// More bit errors than the ECC corrects, even after all retries.
     Uncorrectable,
 }
 
@@ -32,10 +32,10 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What pages hold that were never programmed by anybody: the contents of a drive that was filled
-/// before the story begins, made up when they are looked at. So a full drive costs no memory.
+/// Contents of pages that were never programmed: those of a prefilled drive, computed when they are
+/// read. So a full drive costs no memory.
 pub trait PageSource {
-    /// The page's contents; the same at every call.
+    /// Returns the contents of a page; the same at every call.
     fn page(&self, page: PageAddress) -> PageImage;
 }
 
@@ -48,19 +48,19 @@ pub struct NandArray {
 
 #[derive(Default)]
 struct Block {
-    /// Pages programmed since the last erase, in order. A torn program may leave a page `None`.
+    /// Pages programmed since the last erase, in order. A torn program may leave a page as `None`.
     pages: Vec<Option<PageImage>>,
-    /// Whether all its pages were there from the beginning, as the array's source makes them.
+    /// Whether all its pages are prefilled, with contents from the array's source.
     is_prefilled: bool,
     erases: u32,
-    /// Since the last erase.
+    /// Reads since the last erase.
     reads: u64,
-    /// An erase was cut short: only another erase helps.
+    /// Whether its erase was interrupted: it must be erased again before use.
     needs_erase: bool,
 }
 
 impl Block {
-    /// Carries all of it; there are `most` pages at most.
+    /// Saves or restores the block, which has at most `most` pages.
     fn carry(&mut self, most: u32, by: &mut Carrier<'_>) -> Option<()> {
         assert!(!self.is_prefilled, "what was made up is not carried");
         by.u32(&mut self.erases)?;
@@ -70,7 +70,7 @@ impl Block {
             let mut is_readable = page.is_some();
             by.bool(&mut is_readable)?;
             let bytes = by.string(page.as_ref().map_or(&[], PageImage::bytes))?;
-            // On the way out nothing changes, and nothing is copied.
+            // When saving, nothing changes and nothing is copied.
             if by.is_back() {
                 *page = is_readable.then(|| PageImage::new(bytes));
             }
@@ -81,21 +81,22 @@ impl Block {
 }
 
 impl NandArray {
-    /// Carries what a block holds and how worn it is. The array must not be prefilled.
+    /// Saves or restores the contents and the wear of a block. Requires: the array is not
+    /// prefilled.
     pub fn carry_block(&mut self, block: BlockAddress, by: &mut Carrier<'_>) -> Option<()> {
         let most = self.geometry.pages_per_die_block();
         self.blocks[block.0 as usize].carry(most, by)
     }
 
-    /// A factory-fresh array: every block erased, no wear.
+    /// Creates a factory-fresh array: every block erased, no wear.
     pub fn new(geometry: &Geometry) -> Self {
         let count = geometry.dies() * geometry.blocks_per_die();
         let blocks = (0..count).map(|_| Block::default()).collect();
         Self { geometry: geometry.clone(), blocks, source: None }
     }
 
-    /// Makes `blocks`, which must be erased, look programmed from end to end with what `source`
-    /// makes up for each page.
+    /// Prefills `blocks`: they look fully programmed, with the contents from `source`. Requires:
+    /// the blocks are erased.
     pub fn prefill(
         &mut self,
         blocks: impl Iterator<Item = BlockAddress>,
@@ -110,15 +111,16 @@ impl NandArray {
         }
     }
 
-    /// The geometry this array was made with.
+    /// Returns the geometry of the array.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// What `page` holds. Counts a read of its block.
+    /// Returns the contents of `page`, and counts a read of its block.
     ///
     /// # Errors
-    /// [`ReadError::Erased`], or [`ReadError::Uncorrectable`] where a cut-short erase left noise.
+    /// Returns [`ReadError::Erased`] if the page is erased, or [`ReadError::Uncorrectable`] if an
+    /// interrupted erase or a torn program left noise.
     pub fn read(&mut self, page: PageAddress) -> Result<PageImage, ReadError> {
         let (block, index) = self.geometry.locate(page);
         let source = &self.source;
@@ -135,7 +137,7 @@ impl NandArray {
         }
     }
 
-    /// Hints that `page` will be read: where its image is found.
+    /// Prefetches the reference to the image of `page`, which will be read soon.
     pub(crate) fn prefetch_place(&self, page: PageAddress) {
         let (block, index) = self.geometry.locate(page);
         if let Some(place) = self.blocks[block.0 as usize].pages.get(index as usize) {
@@ -143,11 +145,11 @@ impl NandArray {
         }
     }
 
-    /// Hints that `page` will be read: its image.
+    /// Prefetches the image of `page`, which will be read soon.
     pub(crate) fn prefetch_image(&self, page: PageAddress) {
         let (block, index) = self.geometry.locate(page);
         if let Some(Some(image)) = self.blocks[block.0 as usize].pages.get(index as usize) {
-            // All of a page of synthetic values, about.
+            // Approximately all of a page of synthetic values.
             image.prefetch_front(448);
         }
     }
@@ -159,7 +161,7 @@ impl NandArray {
         self.block_of(first).pages.extend(stored);
     }
 
-    /// A program that power left halfway: each page holds `damaged` bytes or nothing readable.
+    /// Programs a unit as torn by a power cut: each page holds `damaged` bytes, or is unreadable.
     pub(crate) fn program_torn(
         &mut self,
         first: PageAddress,
@@ -184,7 +186,7 @@ impl NandArray {
         );
     }
 
-    /// Erases a block: contents go, wear grows.
+    /// Erases a block, and counts the wear.
     pub fn erase(&mut self, block: BlockAddress) {
         let block = &mut self.blocks[block.0 as usize];
         block.pages = Vec::new();
@@ -194,13 +196,13 @@ impl NandArray {
         block.erases += 1;
     }
 
-    /// An erase that power left halfway.
+    /// Erases a block as interrupted by a power cut.
     pub(crate) fn erase_torn(&mut self, block: BlockAddress) {
         self.erase(block);
         self.blocks[block.0 as usize].needs_erase = true;
     }
 
-    /// How many pages of `block` were programmed since its last erase.
+    /// Returns the pages of `block` programmed since its last erase.
     pub fn programmed_pages(&self, block: BlockAddress) -> u32 {
         let block = &self.blocks[block.0 as usize];
         if block.is_prefilled {
@@ -209,28 +211,29 @@ impl NandArray {
         block.pages.len() as u32
     }
 
-    /// Whether `block` is still as [`Self::prefill`] left it.
+    /// Returns whether `block` is unchanged since [`Self::prefill`].
     pub fn is_prefilled(&self, block: BlockAddress) -> bool {
         self.blocks[block.0 as usize].is_prefilled
     }
 
-    /// Whether the last erase of `block` was cut short.
+    /// Returns whether the last erase of `block` was interrupted.
     pub fn needs_erase(&self, block: BlockAddress) -> bool {
         self.blocks[block.0 as usize].needs_erase
     }
 
-    /// How often `block` was erased.
+    /// Returns the number of erases of `block`.
     pub fn erase_count(&self, block: BlockAddress) -> u32 {
         self.blocks[block.0 as usize].erases
     }
 
-    /// How often pages of `block` were read since its last erase.
+    /// Returns the page reads of `block` since its last erase.
     pub fn read_count(&self, block: BlockAddress) -> u64 {
         self.blocks[block.0 as usize].reads
     }
 
-    /// What `page` holds is `shorten`ed: for layers above that know that nobody can ask for the rest, so that
-    /// it takes no memory. Nothing happens to the cells.
+    /// Replaces the contents of `page` with the shorter result of `shorten`, to save memory. For
+    /// layers above that know that the rest can never be read. The state of the cells does not
+    /// change.
     pub fn shorten(&mut self, page: PageAddress, shorten: impl FnOnce(&PageImage) -> PageImage) {
         let (_, index) = self.geometry.locate(page);
         if let Some(Some(image)) = self.block_of(page).pages.get_mut(index as usize) {
@@ -238,7 +241,8 @@ impl NandArray {
         }
     }
 
-    /// Inverts one stored bit of `page`, for tests of bit rot. False if nothing is stored there.
+    /// Inverts one stored bit of `page`, for tests of bit rot. Returns false if no data are stored
+    /// there.
     pub fn flip_bit(&mut self, page: PageAddress, bit: u64) -> bool {
         let (_, index) = self.geometry.locate(page);
         let Some(Some(image)) = self.block_of(page).pages.get_mut(index as usize) else {
@@ -254,8 +258,8 @@ impl NandArray {
         true
     }
 
-    /// What `page` holds becomes `image`, for tests of lost and misdirected writes. False if nothing
-    /// is stored there.
+    /// Replaces the contents of `page` with `image`, for tests of lost and misdirected writes.
+    /// Returns false if no data are stored there.
     pub fn replace(&mut self, page: PageAddress, image: PageImage) -> bool {
         let (_, index) = self.geometry.locate(page);
         let stored = self.block_of(page).pages.get_mut(index as usize).and_then(Option::as_mut);

@@ -1,6 +1,6 @@
-//! A channel: the bus that the dies behind it share. It carries one page (or one program unit) or one
-//! command at a time; who goes next is decided when it falls free. Commands go before data: they are
-//! short, and a die that waits for one does nothing.
+//! A channel: the bus that its dies share. It carries one page (or one program unit) or one command
+//! at a time; the next transfer is chosen when the bus becomes free. Commands go before data: they
+//! are short, and a die that waits for one is idle.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::DieIndex;
 use crate::operation::OperationId;
 use crate::queue::PriorityQueue;
 
-/// What the channel carries for an operation of a die, and how long.
+/// A transfer for an operation of a die, and its duration.
 #[derive(Clone, Copy)]
 pub(crate) struct Transfer {
     pub die: DieIndex,
@@ -22,15 +22,15 @@ pub(crate) struct Channel {
     carrying: Option<Transfer>,
     commands: VecDeque<Transfer>,
     waiting: PriorityQueue<Transfer>,
-    /// Transfers that may go ahead of waiting background ones in a row. A die that waits for the
-    /// bus is occupied, so whoever wants it waits as well, however urgent: nobody may wait here
-    /// for ever.
+    /// Transfers that may overtake waiting background ones in a row. A die that waits for the bus
+    /// is occupied, so even urgent operations of that die wait; hence no transfer may wait here
+    /// forever.
     most_passes: u32,
     passes: u32,
 }
 
 impl Channel {
-    /// A channel with `dies` behind it: each of them may go ahead once.
+    /// Creates a channel with `dies` dies: one overtaking transfer for each.
     pub(crate) fn new(dies: u32) -> Self {
         Self {
             carrying: None,
@@ -41,7 +41,7 @@ impl Channel {
         }
     }
 
-    /// Asks for the bus for a command. True if it starts now.
+    /// Requests the bus for a command. Returns true if it starts now.
     pub(crate) fn request_command(&mut self, transfer: Transfer) -> bool {
         if self.carrying.is_some() {
             self.commands.push_back(transfer);
@@ -51,7 +51,7 @@ impl Channel {
         true
     }
 
-    /// Asks for the bus for data. True if the transfer starts now.
+    /// Requests the bus for data. Returns true if the transfer starts now.
     pub(crate) fn request(&mut self, transfer: Transfer, priority: Priority) -> bool {
         if self.carrying.is_some() {
             self.waiting.push(priority, transfer);
@@ -61,39 +61,40 @@ impl Channel {
         true
     }
 
-    /// Somebody on demand waits for `die`: none of what it has read is passed over.
+    /// Promotes the transfers of pages that `die` has read, because a demand read waits for the
+    /// die.
     pub(crate) fn promote_die(&mut self, die: DieIndex) {
         while self.waiting.promote(|transfer| transfer.die == die).is_some() {}
     }
 
-    /// Somebody on demand waits for what the operation reads.
+    /// Promotes the transfer of an operation, because a demand read waits for its page.
     pub(crate) fn promote(&mut self, id: OperationId) {
         self.waiting.promote(|transfer| transfer.id == id);
     }
 
-    /// Whether nothing is on the bus or waits for it.
+    /// Returns whether the bus is idle and no transfer waits.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.carrying.is_none() && self.commands.is_empty() && self.waiting.is_empty()
     }
 
-    /// Carries what a channel at rest remembers.
+    /// Saves or restores the state of an idle channel.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.u32(&mut self.passes)
     }
 
-    /// What has come to its end. The bus stays taken until [`Self::go_on`].
+    /// Returns the transfer that has ended. The bus stays occupied until [`Self::go_on`].
     pub(crate) fn ended(&self) -> Transfer {
         self.carrying.expect("a transfer ends once")
     }
 
-    /// The next transfer, which starts now: how long it takes, if there is one.
+    /// Starts the next transfer, if one waits, and returns its duration.
     pub(crate) fn go_on(&mut self) -> Option<Nanos> {
         self.carrying = self.choose_next();
         self.carrying.map(|transfer| transfer.span)
     }
 
     fn choose_next(&mut self) -> Option<Transfer> {
-        // Each sensor has one at most: data wait for as many as there are.
+        // Each sensor has at most one command, so data wait for a bounded number of commands.
         if let Some(command) = self.commands.pop_front() {
             return Some(command);
         }

@@ -1,13 +1,15 @@
-//! The flash as its users see it: submit an operation, await its end. Steps between dies, buses and cells happen in
-//! the files below, driven by timers; nothing of a step is known to the submitter.
+//! The flash as its users see it: they submit an operation and await its end. Timers drive the
+//! steps between dies, buses and cells, which the files below implement; submitters do not see
+//! them.
 //!
 //! ```text
-//!   submit ......... an operation comes to its die                 (submit.rs), its submitter awaits it (in_flight.rs)
-//!    `- attend ..... the die starts what is next                   (attend.rs)
+//!   submit ......... an operation reaches its die                 (submit.rs)
+//!    |               its submitter awaits it                       (in_flight.rs)
+//!    `- attend ..... the die starts its next operation             (attend.rs)
 //!        |- reads .. command, sense, page register, transfer       (reads.rs)
 //!        |- array .. program or erase, suspended, resumed, done    (array_steps.rs)
 //!        `- bus .... commands and pages over the channel           (bus.rs)
-//!   timers ......... each step's end calls the next                (timers.rs)
+//!   timers ......... the end of each step starts the next          (timers.rs)
 //! ```
 
 mod array_steps;
@@ -63,13 +65,13 @@ pub(crate) struct State {
     pub is_off: bool,
 }
 
-/// Where a read runs.
+/// The lane of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Lane {
-    /// On the dies and channels that everything runs on.
+    /// The dies and channels of all other operations.
     #[default]
     Shared,
-    /// On dies and channels of its own over the same cells, see [`Flash::with_lane_apart`].
+    /// Separate dies and channels over the same cells, see [`Flash::with_lane_apart`].
     Apart,
 }
 
@@ -79,8 +81,8 @@ impl Flash {
         Self::with_lanes(handle, profile, array, 1)
     }
 
-    /// The same with [`Lane::Apart`]: reads in it wait for each other only, as no flash can do it. A bound for what
-    /// keeping reads and writes apart can bring.
+    /// Same as [`Self::new`], with [`Lane::Apart`]: reads in that lane wait only for each other,
+    /// which no real flash can do. An upper bound for the gain of isolating reads from writes.
     pub fn with_lane_apart(handle: Handle, profile: &FlashProfile, array: NandArray) -> Self {
         Self::with_lanes(handle, profile, array, 2)
     }
@@ -113,25 +115,25 @@ impl Flash {
         Self { inner }
     }
 
-    /// The geometry of the array.
+    /// Returns the geometry of the array.
     pub fn geometry(&self) -> &Geometry {
         &self.inner.geometry
     }
 
-    /// Reads one page. Takes the die for tR, then the channel for one page.
+    /// Reads one page. Occupies the die for tR, then the channel for one page.
     ///
-    /// The operation is submitted by the call itself; awaiting the result may come later. The same
+    /// The operation is submitted by the call itself; the result may be awaited later. The same
     /// holds for [`Self::program`] and [`Self::erase`].
     ///
     /// # Errors
-    /// [`crate::ReadError`]: the page is erased, or its bit errors exceed the code.
+    /// Returns [`crate::ReadError`] if the page is erased, or if its bit errors exceed the ECC.
     pub fn read(&self, page: PageAddress, class: IoClass) -> PageReading {
         self.read_part(page, self.inner.geometry.page_bytes, class)
     }
 
-    /// Reads `bytes` of one page, with their share of the code: the die senses the whole page, the
-    /// channel carries that part. The image is the whole page's; which part is looked at is the
-    /// caller's affair.
+    /// Reads `bytes` of one page, with their share of the ECC: the die senses the whole page, the
+    /// channel carries that part. The returned image is that of the whole page; the caller selects
+    /// its part.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -139,7 +141,7 @@ impl Flash {
         self.read_in(Lane::Shared, page, bytes, class)
     }
 
-    /// The same in a lane, which must be there.
+    /// Same as [`Self::read_part`], in a lane that must exist.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -154,23 +156,24 @@ impl Flash {
         PageReading(self.submit_in(lane, Request::Read(page, bytes), class))
     }
 
-    /// A client waits for `page` now, which is being read as a prefetch in [`Lane::Shared`]: from here on that read is
-    /// on demand. Nothing happens if no such read is under way.
+    /// Promotes a prefetch of `page` in [`Lane::Shared`] to a demand read, because a client waits
+    /// for it now. Does nothing if no such read is in flight.
     pub fn promote(&self, page: PageAddress) {
         let (block, _) = self.inner.geometry.locate(page);
         let die = self.inner.geometry.die_of(block);
         self.inner.promote(&mut self.inner.state.borrow_mut(), die, page);
     }
 
-    /// Whether clients' writes wait for background work. As long as they do, that has half of the time
-    /// of a die that both want, instead of a turn when its deadline has passed.
+    /// Sets whether client writes are stalled on background work. During a write stall, background
+    /// work gets half of the time of a die that both want, instead of only a turn after its
+    /// deadline.
     pub fn set_write_stall(&self, is_on: bool) {
         self.inner.state.borrow_mut().is_write_stall = is_on;
     }
 
-    /// Programs one program unit starting at `first`. When the result is there, it is durable.
+    /// Programs one program unit starting at `first`. It is durable when the future completes.
     ///
-    /// The pages of a block must be submitted in order and at one priority; see `NandArray`.
+    /// Requires: the pages of a block are submitted in order and at one priority; see `NandArray`.
     pub fn program(
         &self,
         first: PageAddress,
@@ -202,30 +205,30 @@ impl Flash {
         InFlight { inner: Rc::clone(&self.inner), id, is_taken: false }
     }
 
-    /// Operations submitted so far; what crash points are counted in.
+    /// Returns the number of operations submitted so far. Crash points are counted in these.
     pub fn submitted(&self) -> u64 {
         self.inner.state.borrow().submitted
     }
 
-    /// Counters so far.
+    /// Returns the current counters.
     pub fn stats(&self) -> FlashStats {
         let (state, now) = (self.inner.state.borrow(), self.inner.handle.now());
         let mut stats = state.stats.clone();
-        // A die's time is counted when it comes to rest; some have not for long.
+        // The busy time of a die is added when it comes to rest; busy dies are added here.
         for since in state.dies.iter().filter_map(|die| die.busy_since) {
             stats.die_busy += now - since;
         }
         stats
     }
 
-    /// Whether no operation is under way.
+    /// Returns whether no operation is in flight.
     pub fn is_at_rest(&self) -> bool {
         let state = self.inner.state.borrow();
         let are_idle = state.dies.iter().all(Die::is_at_rest);
         are_idle && state.channels.iter().all(Channel::is_at_rest)
     }
 
-    /// Carries what flash at rest remembers besides its cells ([`NandArray::carry_block`]).
+    /// Saves or restores the state of idle flash, except its cells ([`NandArray::carry_block`]).
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         let state = &mut *self.inner.state.borrow_mut();
         state.dies.iter_mut().try_for_each(|die| die.carry(by))?;
@@ -236,7 +239,7 @@ impl Flash {
         by.bool(&mut state.is_write_stall)
     }
 
-    /// Looks at the cells without taking time: for format, recovery scans and tests.
+    /// Accesses the cells without taking time: for format, recovery scans and tests.
     pub fn with_array<T>(&self, look: impl FnOnce(&mut NandArray) -> T) -> T {
         look(&mut self.inner.state.borrow_mut().array)
     }

@@ -1,5 +1,5 @@
-//! A die: one operation at a time, and the rule of what comes next. Decisions only; the clock and
-//! the buses are in `device`.
+//! A die and its schedule: one operation at a time, or several overlapping reads. Decisions only;
+//! the clock and the buses are in `device`.
 
 use runtime::{Carrier, Nanos, Priority};
 
@@ -8,28 +8,28 @@ use crate::operation::OperationId;
 use crate::profile::{Overlap, SuspendDurations};
 use crate::queue::PriorityQueue;
 
-/// What a die does as a whole. Its reads are in [`Die::readings`].
+/// The phase of a whole die. Its reads are in [`Die::readings`].
 pub(crate) enum Phase {
-    /// Nothing, so that it may read.
+    /// Idle, or reading.
     Idle,
     /// Waiting for the channel or using it.
     OnBus(Carries),
     /// Programming or erasing the array.
     Running(Running),
-    /// On the way from running to suspended.
+    /// In transition from running to suspended.
     Suspending(Suspended),
 }
 
-/// What an operation of the whole die has the channel carry.
+/// The transfer of an operation of the whole die.
 #[derive(Clone, Copy)]
 pub(crate) enum Carries {
     /// Command and address of an erase.
     EraseCommand,
-    /// What is to be programmed, behind its command.
+    /// Command and data of a program.
     DataIn,
 }
 
-/// A read that has begun.
+/// A read in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading {
     pub id: OperationId,
@@ -37,23 +37,23 @@ pub(crate) struct Reading {
     pub stage: Stage,
 }
 
-/// How far a read is.
+/// Stage of a read.
 #[derive(Clone, Copy)]
 pub(crate) enum Stage {
     /// Its command waits for the channel or crosses it.
     Command,
-    /// The array is read into the page register.
+    /// The array is being read into the page register.
     Sensing(Sensed),
-    /// The page stands in the page register; the cache register holds the one before it.
+    /// The page is in the page register; the cache register holds the previous page.
     Waiting(Sensed),
     /// The page waits for the channel or crosses it.
     DataOut(Sensed),
 }
 
-/// What a sense brings.
+/// Result of a sense.
 #[derive(Clone, Copy)]
 pub(crate) struct Sensed {
-    /// Whether its bit errors were within what the code corrects.
+    /// Whether the ECC could correct its bit errors.
     pub is_readable: bool,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct Sensed {
 pub(crate) struct Running {
     pub id: OperationId,
     pub is_erase: bool,
-    /// When it began, or went on after a suspension.
+    /// Start, or end of the last suspension.
     pub since: Nanos,
     pub ends: Nanos,
     pub suspends: u32,
-    /// A timer is armed for the instant at which suspending becomes possible.
+    /// Whether a timer is armed for the time at which suspending becomes possible.
     pub is_rechecked: bool,
 }
 
-/// A program or erase that waits for demand reads.
+/// A program or erase suspended for demand reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Suspended {
     pub id: OperationId,
@@ -87,16 +87,16 @@ pub(crate) struct Waiting {
     pub needs: Needs,
 }
 
-/// What an operation takes of its die.
+/// The part of a die that an operation needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// A read: one of the parts that sense for themselves.
+    /// A read needs one sensor.
     Sensor(u32),
-    /// A program or an erase.
+    /// A program or an erase needs the whole die.
     All,
 }
 
-/// What an idle die does next.
+/// The next action of an idle die.
 pub(crate) enum Next {
     Start(OperationId),
     Resume(Suspended),
@@ -107,33 +107,33 @@ pub(crate) enum Next {
 pub(crate) enum GiveWay {
     No,
     Now,
-    /// Not before this instant: it must make some progress first.
+    /// At this time: it must make some progress first.
     At(Nanos),
 }
 
 pub(crate) struct Die {
     pub phase: Phase,
-    /// Reads that have begun: one, unless they overlap.
+    /// Reads in progress: one, unless they overlap.
     pub readings: Vec<Reading>,
     overlap: Overlap,
     /// Timers of an earlier generation are void.
     pub generation: u32,
     pub waiting: PriorityQueue<Waiting>,
     pub suspended: Option<Suspended>,
-    /// Since when background work has been waiting while others went ahead of it.
+    /// Time since which other operations have been overtaking waiting background work.
     passed_over_since: Option<Nanos>,
     share: Share,
     pub busy_since: Option<Nanos>,
 }
 
-/// How the die's time is shared in a write stall.
+/// Division of the die's time during a write stall.
 #[derive(Clone, Copy, Default)]
 struct Share {
-    /// When the background operation that runs began.
+    /// Start of the running background operation.
     began: Option<Nanos>,
-    /// What others had of the die while it was suspended.
+    /// Time given to other operations while it was suspended.
     given: Nanos,
-    /// What they are owed for it.
+    /// Time owed to other operations for it.
     owed: Nanos,
 }
 
@@ -165,13 +165,13 @@ impl Die {
         }
     }
 
-    /// Whether it does nothing, and has nothing to do.
+    /// Returns whether the die is idle and no operation waits for it.
     pub(crate) fn is_at_rest(&self) -> bool {
         let is_idle = matches!(self.phase, Phase::Idle) && self.readings.is_empty();
         is_idle && self.suspended.is_none() && self.waiting.is_empty() && self.busy_since.is_none()
     }
 
-    /// Carries what a die at rest remembers.
+    /// Saves or restores the state of an idle die.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.option(&mut self.passed_over_since, Carrier::nanos)?;
         by.option(&mut self.share.began, Carrier::nanos)?;
@@ -179,7 +179,7 @@ impl Die {
         by.nanos(&mut self.share.owed)
     }
 
-    /// What a newly arrived read would have to wait for.
+    /// Returns the kind of operation for which a newly arrived read would have to wait.
     pub(crate) fn blocker(&self, needs: Needs) -> Blocker {
         let by_kind = |is_erase| {
             if is_erase { Blocker::Erase } else { Blocker::Program }
@@ -194,30 +194,32 @@ impl Die {
         }
     }
 
-    /// Whether something could begin beside the reads that are under way.
+    /// Returns whether an operation could begin besides the reads in progress.
     pub(crate) fn has_room(&self) -> bool {
         self.readings.is_empty() || self.overlap.is_any()
     }
 
-    /// Whether a sensor has a page on its way out, so that the next sense waits until that is moved.
+    /// Returns whether a page of the sensor is being transferred, so that the next sense must first
+    /// move it out of the way.
     pub(crate) fn is_sending(&self, sensor: u32) -> bool {
         let is_sending = |r: &Reading| r.sensor == sensor && matches!(r.stage, Stage::DataOut(_));
         self.readings.iter().any(is_sending)
     }
 
-    /// A read that is under way.
+    /// Returns a read in progress.
     pub(crate) fn reading(&mut self, id: OperationId) -> &mut Reading {
         let reading = self.readings.iter_mut().find(|reading| reading.id == id);
         reading.expect("a read is under way until its end")
     }
 
-    /// Demand reads first, then prefetches, then background work in order of arrival; but
-    /// background work that was passed over for `deadline` goes before everything. In a write stall
-    /// others are owed no more time than the background work before took: both have half.
+    /// Chooses the next action: demand reads first, then prefetches, then background work in order
+    /// of arrival. Background work that was overtaken for `deadline` goes before everything. During
+    /// a write stall other operations are owed at most the time that the previous background
+    /// operation took: each side gets half.
     ///
-    /// With an operation suspended, only demand reads may run, and not for longer than the
-    /// profile's span. What takes all of the die waits until its reads have ended; once it is its turn,
-    /// none begins.
+    /// While an operation is suspended, only demand reads may run, for at most the profile's span.
+    /// An operation that needs the whole die waits until its reads have ended; once it is its turn,
+    /// no further read begins.
     pub(crate) fn choose_next(
         &mut self,
         now: Nanos,
@@ -272,8 +274,8 @@ impl Die {
         next
     }
 
-    /// The first of a priority for which there is room. Reads pass each other, if their sensors differ, and
-    /// nothing else.
+    /// Starts the first operation of a priority for which there is room. Reads may overtake each
+    /// other if their sensors differ; no other operation is overtaken.
     fn start(&mut self, priority: Priority) -> Next {
         let Self { waiting, readings, overlap, .. } = self;
         let may_go = |w: &Waiting| has_room_for(w.needs, readings, *overlap);
@@ -285,7 +287,7 @@ impl Die {
         self.waiting.peek_of(Priority::Demand).is_some_and(|w| w.needs != Needs::All)
     }
 
-    /// Whether the program or erase that is running should be suspended.
+    /// Returns whether the running program or erase should be suspended.
     pub(crate) fn give_way(&self, now: Nanos, suspend: Option<&SuspendDurations>) -> GiveWay {
         let (Phase::Running(running), Some(suspend)) = (&self.phase, suspend) else {
             return GiveWay::No;
@@ -294,7 +296,7 @@ impl Die {
             return GiveWay::No;
         };
         let earliest = running.since + suspend.min_progress;
-        // What is nearly done is done sooner than suspended and resumed.
+        // An operation that is nearly done ends sooner than it could be suspended and resumed.
         let detour = suspend.resume + suspending;
         let is_worth_it = earliest.max(now) + detour < running.ends;
         let is_allowed = running.suspends < suspend.most(running.is_erase);
@@ -309,7 +311,7 @@ impl Die {
     }
 }
 
-/// Whether the reads that are under way leave room for an operation.
+/// Returns whether the reads in progress leave room for an operation.
 fn has_room_for(needs: Needs, readings: &[Reading], overlap: Overlap) -> bool {
     let Needs::Sensor(sensor) = needs else { return readings.is_empty() };
     let leaves = |reading: &Reading| {

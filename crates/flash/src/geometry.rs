@@ -1,15 +1,15 @@
-//! How a drive's flash is cut up, and the addresses that follow from it.
+//! The geometry of a drive's flash, and its addresses.
 
 use catalogue::bounds;
 use serde::{Deserialize, Serialize};
 
-/// Channels, dies, planes, blocks, pages. All counts are per the next larger unit.
+/// Channels, dies, planes, blocks, pages. All counts are per next larger unit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Independent buses between controller and dies.
     pub channels: u32,
-    /// Dies (or "ways") behind each channel.
+    /// Dies (or "ways") of each channel.
     pub dies_per_channel: u32,
     /// Planes that a die programs and erases together.
     pub planes_per_die: u32,
@@ -32,8 +32,8 @@ pub struct Geometry {
 /// Most bytes that cross the bus for one page.
 const MAX_TRANSFER_BYTES: u32 = 1 << 20;
 
-/// A die, counted over all channels. Die `i` sits behind channel `i % channels`, so that
-/// consecutive dies use different channels.
+/// A die, counted over all channels. Die `i` is on channel `i % channels`, so consecutive dies use
+/// different channels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct DieIndex(pub u32);
 
@@ -46,7 +46,7 @@ pub struct PageAddress(pub u32);
 pub struct BlockAddress(pub u32);
 
 impl Geometry {
-    /// Everything that is wrong with these numbers, in words.
+    /// Returns all problems of these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let positive = [
@@ -88,71 +88,71 @@ impl Geometry {
         problems
     }
 
-    /// Dies in the drive.
+    /// Returns the dies of the drive.
     pub fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
-    /// Erase blocks of one die; each spans all its planes.
+    /// Returns the erase blocks of one die; each spans all its planes.
     pub fn blocks_per_die(&self) -> u32 {
         self.blocks_per_plane
     }
 
-    /// Pages in an erase block of a die, all planes together.
+    /// Returns the pages in an erase block of a die, over all planes.
     pub fn pages_per_die_block(&self) -> u32 {
         self.pages_per_block * self.planes_per_die
     }
 
-    /// Pages in the drive.
+    /// Returns the pages of the drive.
     pub fn pages(&self) -> u32 {
         self.dies() * self.blocks_per_die() * self.pages_per_die_block()
     }
 
-    /// User bytes in the drive.
+    /// Returns the user bytes of the drive.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.pages()) * u64::from(self.page_bytes)
     }
 
-    /// Pages that one program operation writes: all planes, and with one-shot programming all
+    /// Returns the pages that one program writes: all planes, and with one-shot programming all
     /// page types of the word line.
     pub fn program_unit(&self) -> u32 {
         self.planes_per_die * if self.one_shot { self.bits_per_cell } else { 1 }
     }
 
-    /// The channel a die is behind.
+    /// Returns the channel of a die.
     pub fn channel_of(&self, die: DieIndex) -> u32 {
         die.0 % self.channels
     }
 
-    /// Block `index` of a die.
+    /// Returns block `index` of a die.
     pub fn block(&self, die: DieIndex, index: u32) -> BlockAddress {
         debug_assert!(die.0 < self.dies() && index < self.blocks_per_die());
         BlockAddress(die.0 * self.blocks_per_die() + index)
     }
 
-    /// The die that holds a block.
+    /// Returns the die of a block.
     pub fn die_of(&self, block: BlockAddress) -> DieIndex {
         DieIndex(block.0 / self.blocks_per_die())
     }
 
-    /// Page `index` of a block, in program order.
+    /// Returns page `index` of a block, in program order.
     pub fn page(&self, block: BlockAddress, index: u32) -> PageAddress {
         debug_assert!(index < self.pages_per_die_block());
         PageAddress(block.0 * self.pages_per_die_block() + index)
     }
 
-    /// The block that holds a page, and the page's place in it.
+    /// Returns the block of a page, and the page's index in it.
     pub fn locate(&self, page: PageAddress) -> (BlockAddress, u32) {
         let pages = self.pages_per_die_block();
         (BlockAddress(page.0 / pages), page.0 % pages)
     }
 
-    /// The plane of the page at `index` of its block.
+    /// Returns the plane of the page at `index` of its block.
     pub fn plane(&self, index: u32) -> u32 {
         index % self.planes_per_die
     }
 
-    /// The page type (0 = the fastest, "LSB") of the page at `index` of its block.
+    /// Returns the page type (0 = the fastest, "LSB") of the page at `index` of its block.
     pub fn page_type(&self, index: u32) -> u32 {
         (index / self.planes_per_die) % self.bits_per_cell
     }

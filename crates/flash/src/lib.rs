@@ -1,15 +1,15 @@
-//! NAND flash in virtual time: what it holds, how long it takes, how it fails.
+//! NAND flash in virtual time: contents, timing, faults.
 //!
 //! ```text
 //!   Flash ......... submit reads, programs, erases; await their end      (device.rs, device/)
-//!    |- Die ....... one operation at a time; queues by priority; suspend (die.rs, queue.rs)
-//!    |- Channel ... carries one page at a time for the dies behind it    (channel.rs)
+//!    |- Die ....... one operation, or overlapping reads; queues; suspend (die.rs, queue.rs)
+//!    |- Channel ... carries one page at a time for its dies              (channel.rs)
 //!    `- NandArray . contents, program order, wear; survives a power cut  (array.rs)
 //! ```
 //!
-//! An operation books a resource when it needs it and not before: the channel is asked for only
-//! when the die has sensed the page, so a slow sense never blocks a bus (a fault of several public
-//! simulators). Cost: one timer per step, one wake-up per operation.
+//! An operation books a resource only when it needs it: the channel is requested only after the die
+//! has sensed the page, so a slow sense never blocks a bus (an error in several public simulators).
+//! Cost: one timer per step, one wake-up per operation.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Operations in flight, and where their submitters find the outcome.
+//! Operations in flight, and their outcomes.
 
 use std::task::Waker;
 
@@ -6,29 +6,29 @@ use runtime::{Handle, IoClass, Nanos, PageImage, Priority};
 
 use crate::{BlockAddress, Blocker, PageAddress, ReadError};
 
-/// What a die is asked to do.
+/// An operation of a die.
 pub(crate) enum Request {
-    /// A page, and how much of it crosses the bus, in user bytes.
+    /// A page, and the user bytes of it that cross the bus.
     Read(PageAddress, u32),
     Program(PageAddress, Vec<PageImage>),
     Erase(BlockAddress),
 }
 
-/// What came of it. Only reads have something to say.
+/// Outcome of an operation. Only reads have data or errors.
 pub(crate) type Outcome = Result<Option<PageImage>, ReadError>;
 
-/// One submitted operation.
+/// A submitted operation.
 pub(crate) struct Operation {
     pub request: Request,
     pub class: IoClass,
-    /// That of its class, until somebody waits for it on demand.
+    /// Priority of its class, until it is promoted to a demand read.
     pub priority: Priority,
     pub submitted: Nanos,
-    /// What the die was doing when this came.
+    /// State of the die when the operation arrived.
     pub blocked_by: Blocker,
     pub waker: Option<Waker>,
     pub outcome: Option<Outcome>,
-    /// The submitter is gone; the hardware goes on all the same.
+    /// Whether the submitter dropped the future; the operation continues.
     pub is_abandoned: bool,
 }
 
@@ -42,7 +42,7 @@ impl Operation {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OperationId(pub u32);
 
-/// Operations by number; numbers are used again.
+/// Operations by number; numbers are reused.
 #[derive(Default)]
 pub(crate) struct OperationTable {
     slots: Vec<Option<Operation>>,

@@ -1,9 +1,9 @@
-//! Losing power: what becomes of the operations that are in flight.
+//! Power cuts: the fate of operations in flight.
 //!
-//! Contract: an operation that only waited, or whose command or data was still on the bus, leaves no trace.
-//! One that was in the array (running or suspended) ends done, not done, or torn, by seed. Pages
-//! programmed earlier are not harmed: the profiles assume parts and firmware that protect the
-//! pages which share a word line with a torn one.
+//! Contract: an operation that waited, or whose command or data was still on the bus, leaves no
+//! trace. An operation in the array (running or suspended) ends done, not done, or torn, by seed.
+//! Pages programmed earlier are not harmed: the profiles assume parts and firmware that protect the
+//! pages which share a word line with a torn page.
 
 use runtime::{PageImage, Rng};
 
@@ -12,10 +12,10 @@ use crate::device::{Flash, State, apply};
 use crate::die::Phase;
 use crate::operation::{OperationId, Request};
 
-/// What a power cut hit.
+/// Operations hit by a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutReport {
-    /// Programs and erases that still came to their end.
+    /// Programs and erases that completed.
     pub done: u32,
     /// Programs and erases that left no trace.
     pub not_done: u32,
@@ -24,8 +24,8 @@ pub struct CutReport {
 }
 
 impl Flash {
-    /// Cuts the power now. Outstanding operations never complete; the cells are handed out for
-    /// the next power-up, in the state that `rng` decides.
+    /// Cuts the power now. Outstanding operations never complete. Returns the cells for the next
+    /// power-up, in the state that `rng` decides.
     pub fn power_cut(&self, rng: &mut Rng) -> (NandArray, CutReport) {
         let state = &mut *self.inner().state.borrow_mut();
         assert!(!state.is_off, "the power is off already");
@@ -41,7 +41,7 @@ impl Flash {
     }
 }
 
-/// The program or erase that die number `die` has begun and not finished.
+/// Returns the program or erase in progress on die number `die`.
 fn in_array(state: &State, die: usize) -> Option<OperationId> {
     let die = &state.dies[die];
     match &die.phase {
@@ -55,7 +55,8 @@ fn end_somehow(state: &mut State, id: OperationId, rng: &mut Rng, report: &mut C
     match rng.below(3) {
         0 => {
             report.done += 1;
-            apply(state, id); // the submitter does not learn of it
+            // The submitter is not notified.
+            apply(state, id);
         }
         1 => report.not_done += 1,
         _ => {
@@ -80,7 +81,7 @@ fn tear(state: &mut State, id: OperationId, rng: &mut Rng) {
     }
 }
 
-/// Garbage of the kind a half-done program leaves: unreadable, cut off, or with wrong bits.
+/// Returns garbage as a torn program leaves it: unreadable, cut off, or with wrong bits.
 fn damage(image: &PageImage, rng: &mut Rng) -> Option<PageImage> {
     let mut bytes = image.bytes().to_vec();
     if bytes.is_empty() {

@@ -1,5 +1,5 @@
-//! The physical parameters of a flash array. Profiles are TOML; each number there has its source
-//! or the word "assumed" beside it.
+//! The physical parameters of a flash array. Profiles are TOML files; each number in them has its
+//! source or the word "assumed" next to it.
 
 use catalogue::bounds;
 use runtime::Nanos;
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Geometry;
 
-/// Everything `flash` needs to know of a drive.
+/// All parameters of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashProfile {
-    /// How the array is cut up.
+    /// Geometry of the array.
     pub geometry: Geometry,
-    /// How long its operations take.
+    /// Duration of its operations.
     pub timing: Timing,
-    /// Suspension of programs, erases or both; absent if the parts or the firmware do not have it.
+    /// Suspension of programs, erases or both; `None` if parts or firmware do not support it.
     pub suspend: Option<Suspend>,
-    /// Reads of a die side by side; absent if a read holds its die until its page is transferred.
+    /// Overlapping reads of a die; `None` if a read occupies its die until its page is transferred.
     pub overlap: Option<ReadOverlap>,
-    /// Bit errors; absent for a drive without.
+    /// Bit errors; `None` for a drive without.
     pub errors: Option<ErrorModel>,
-    /// Read disturb; absent where it is not looked at.
+    /// Read disturb; `None` if it is not modelled.
     pub read_disturb: Option<ReadDisturb>,
 }
 
-/// Operation times, in microseconds as data sheets give them.
+/// Operation times, in microseconds as in data sheets.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
@@ -35,25 +35,25 @@ pub struct Timing {
     pub program_us: Vec<f64>,
     /// Block erase (tBERS).
     pub erase_us: f64,
-    /// Command and address cycles before each operation.
+    /// Command and address cycles of each operation.
     pub command_us: f64,
-    /// Whether these occupy the channel too, as they do in any real part, or the die only.
+    /// Whether command cycles also occupy the channel, as in any real part, or only the die.
     #[serde(default)]
     pub commands_on_channel: bool,
     /// Bus speed of a channel, in decimal megabytes per second.
     pub channel_mb_per_s: f64,
-    /// How long background work may be passed over by demand reads on one die.
+    /// Longest time for which demand reads may overtake background work on one die.
     pub background_deadline_us: f64,
 }
 
-/// Suspending a program or an erase so that a waiting demand read can be served. Each has its own
-/// switch: parts that suspend the one need not suspend the other.
+/// Suspension of a program or an erase for a waiting demand read. Each has its own switch: parts
+/// may support only one of them.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
-    /// Time to suspend a program; absent if programs are not suspended.
+    /// Time to suspend a program; `None` if programs are not suspended.
     pub program_us: Option<f64>,
-    /// Time to suspend an erase; absent if erases are not suspended.
+    /// Time to suspend an erase; `None` if erases are not suspended.
     pub erase_us: Option<f64>,
     /// Time to resume either.
     pub resume_us: f64,
@@ -63,26 +63,27 @@ pub struct Suspend {
     pub max_span_us: f64,
     /// Suspensions allowed per operation.
     pub max_per_operation: u32,
-    /// Suspensions allowed per program, if that is another number: each disturbs the cells that are half programmed, which an erase
-    /// has none of, so that parts may allow fewer. Absent: as many.
+    /// Suspensions allowed per program, if different. Parts may allow fewer than for an erase,
+    /// because each one disturbs the half-programmed cells. `None`: same as `max_per_operation`.
     #[serde(default)]
     pub max_per_program: Option<u32>,
 }
 
-/// Reads that one die has under way at a time. A program or an erase still takes all of it.
+/// Concurrent reads of one die. A program or an erase still needs the whole die.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadOverlap {
-    /// Whether each plane senses for itself, any page at any time, or the die one page at a time.
+    /// Whether each plane senses independently, any page at any time. Otherwise the die senses one
+    /// page at a time.
     #[serde(default)]
     pub independent_planes: bool,
-    /// Cache read: the next page is sensed while the one before it waits for the channel or crosses it. This
-    /// is what it takes to move that out of the way, which the next sense waits for. Absent if the parts
-    /// or the firmware do not have it.
+    /// Cache read: the next page is sensed while the previous one waits for the channel or crosses
+    /// it. This is the time to move the previous page out of the way, which the next sense waits
+    /// for. `None` if parts or firmware do not support it.
     pub cache_us: Option<f64>,
 }
 
-/// Bit errors, as their effect: reads that need more sensing, and reads that fail.
+/// Bit errors, modelled by their effect: reads that need more senses, and reads that fail.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorModel {
@@ -90,21 +91,21 @@ pub struct ErrorModel {
     pub retry_probability: f64,
     /// Time of one more sense with shifted thresholds.
     pub retry_us: f64,
-    /// Senses after which a page counts as unreadable.
+    /// Extra senses after which a page counts as unreadable.
     pub max_retries: u32,
 }
 
-/// What reading does to the pages of a block that is not erased meanwhile.
+/// Read disturb: the effect of reads on the pages of a block that is not erased.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadDisturb {
-    /// Reads of a block since its last erase from which on its pages have more bit errors than the
-    /// code corrects. A sharp edge instead of a slope: a firmware that stays below it is right.
+    /// Reads of a block since its last erase from which its pages have more bit errors than the ECC
+    /// corrects. A sharp limit instead of a slope: firmware that stays below it is correct.
     pub limit_reads: u64,
 }
 
 impl FlashProfile {
-    /// Everything that is wrong with these numbers, in words.
+    /// Returns all problems of these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.geometry.problems();
         let types = self.geometry.bits_per_cell as usize;
@@ -196,18 +197,18 @@ impl ErrorModel {
 
 /// Most suspensions of one operation.
 const MAX_SUSPENSIONS: u32 = 1_000_000;
-/// Most senses of one read.
+/// Most extra senses of one read.
 const MAX_RETRIES: u32 = 1_000;
 
-/// [`Timing`] in the unit the simulation counts in, looked up by page type.
+/// [`Timing`] in the simulation's unit, indexed by page type.
 #[derive(Clone, Debug)]
 pub(crate) struct Durations {
     pub read: Vec<Nanos>,
     pub program: Vec<Nanos>,
     pub erase: Nanos,
-    /// Command cycles, where the die alone counts them.
+    /// Command cycles if they occupy only the die, else 0.
     pub command: Nanos,
-    /// Command cycles, where the channel carries them.
+    /// Command cycles if they occupy the channel.
     pub command_on_channel: Option<Nanos>,
     pub transfer_page: Nanos,
     pub background_deadline: Nanos,
@@ -218,13 +219,13 @@ pub(crate) struct Durations {
     page_bytes: u64,
 }
 
-/// Which reads of a die may be under way at a time.
+/// Which reads of a die may overlap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overlap {
-    /// Parts of a die that sense each for itself: its planes, or 1.
+    /// Parts of a die that sense independently: its planes, or 1.
     pub sensors: u32,
-    /// Whether a sensor may read on while its last page waits for the channel, and how long it takes to
-    /// move that out of the way.
+    /// Whether a sensor may continue while its last page waits for the channel, and the time to
+    /// move that page out of the way.
     pub cache: Option<Nanos>,
 }
 
@@ -238,7 +239,7 @@ impl Overlap {
         }
     }
 
-    /// Whether a die may have more than one read at a time.
+    /// Returns whether a die may have more than one read at a time.
     pub(crate) fn is_any(self) -> bool {
         self.sensors > 1 || self.cache.is_some()
     }
@@ -256,12 +257,12 @@ pub(crate) struct SuspendDurations {
 }
 
 impl SuspendDurations {
-    /// How often an operation may be suspended.
+    /// Returns how often an operation may be suspended.
     pub(crate) fn most(&self, is_erase: bool) -> u32 {
         if is_erase { self.most_of_erase } else { self.most_of_program }
     }
 
-    /// What it takes to suspend an operation; nothing if its kind is not suspended.
+    /// Returns the time to suspend an operation; `None` if its kind is not suspended.
     pub(crate) fn suspending(&self, is_erase: bool) -> Option<Nanos> {
         if is_erase { self.erase } else { self.program }
     }
@@ -296,7 +297,8 @@ impl Durations {
         }
     }
 
-    /// How long `bytes` of a page occupy the bus, with their share of spare area and code.
+    /// Returns the time that `bytes` of a page occupy the bus, with their share of spare area and
+    /// ECC.
     pub(crate) fn transfer_of(&self, bytes: u32) -> Nanos {
         Nanos(self.transfer_page.0 * u64::from(bytes) / self.page_bytes)
     }

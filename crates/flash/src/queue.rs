@@ -1,10 +1,10 @@
-//! Which waiting operation a die or a channel serves next.
+//! The queue of operations that wait for a die or a channel.
 
 use std::collections::VecDeque;
 
 use runtime::Priority;
 
-/// First come first served within each priority.
+/// First come, first served within each priority.
 pub(crate) struct PriorityQueue<T> {
     lanes: [VecDeque<T>; 3],
 }
@@ -24,7 +24,7 @@ impl<T> PriorityQueue<T> {
         self.lanes.iter().all(VecDeque::is_empty)
     }
 
-    /// The oldest item of the most urgent priority that has any.
+    /// Removes the oldest item of the most urgent priority.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.lanes.iter_mut().find_map(VecDeque::pop_front)
     }
@@ -33,7 +33,8 @@ impl<T> PriorityQueue<T> {
         self.lanes[priority as usize].pop_front()
     }
 
-    /// The oldest item of `priority` that `may_go`, of those up to the first that `blocks`, itself included.
+    /// Removes the oldest item of `priority` that `may_go`. Searches up to and including the first
+    /// item that `blocks`.
     pub(crate) fn pop_first(
         &mut self,
         priority: Priority,
@@ -45,7 +46,7 @@ impl<T> PriorityQueue<T> {
         if may_go(&lane[place]) { lane.remove(place) } else { None }
     }
 
-    /// Moves an item that waits as a prefetch behind those on demand. The item, if there is one.
+    /// Moves a prefetch to the end of the demand queue, and returns it, if found.
     pub(crate) fn promote(&mut self, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
         let place = self.lanes[Priority::Prefetch as usize].iter().position(is_it)?;
         let item = self.lanes[Priority::Prefetch as usize].remove(place)?;

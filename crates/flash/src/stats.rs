@@ -1,4 +1,4 @@
-//! What the flash did, by class, and what demand reads waited for.
+//! Counters of the flash by class, and waits of demand reads.
 
 use std::ops::AddAssign;
 
@@ -15,10 +15,10 @@ pub struct OperationCounts {
     pub blocks_erased: u64,
 }
 
-/// What occupied a die when a read arrived at it.
+/// The operation that occupied a die when a read arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocker {
-    /// Nothing: the read started at once.
+    /// None: the read started at once.
     None,
     /// Another read.
     Read,
@@ -31,13 +31,13 @@ pub enum Blocker {
 /// Demand reads that found their die in one state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitStats {
-    /// How many.
+    /// Number of reads.
     pub reads: u64,
-    /// How long they waited until their own operation began, in total.
+    /// Total time until their own operation began.
     pub waited: Nanos,
 }
 
-/// Counters since the drive was made.
+/// Counters since the drive was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
     by_class: [OperationCounts; IoClass::ALL.len()],
@@ -48,9 +48,9 @@ pub struct FlashStats {
     pub erase_suspends: u64,
     /// Extra senses because of bit errors.
     pub read_retries: u64,
-    /// Time dies were occupied, all dies together.
+    /// Busy time of the dies, summed over all dies.
     pub die_busy: Nanos,
-    /// Time channels were occupied, all channels together.
+    /// Busy time of the channels, summed over all channels.
     pub channel_busy: Nanos,
 }
 
@@ -80,7 +80,7 @@ impl AddAssign<&Self> for FlashStats {
 }
 
 impl FlashStats {
-    /// Carries all counters.
+    /// Saves or restores all counters.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         let Self {
             by_class,
@@ -107,7 +107,7 @@ impl FlashStats {
         by.nanos(channel_busy)
     }
 
-    /// The counters of one class.
+    /// Returns the counters of one class.
     pub fn of(&self, class: IoClass) -> OperationCounts {
         self.by_class[class.index()]
     }
@@ -116,7 +116,7 @@ impl FlashStats {
         &mut self.by_class[class.index()]
     }
 
-    /// Demand reads that found their die occupied by `blocker`.
+    /// Returns the demand reads that found their die occupied by `blocker`.
     pub fn waits(&self, blocker: Blocker) -> WaitStats {
         self.waits[blocker as usize]
     }
@@ -127,7 +127,7 @@ impl FlashStats {
         wait.waited += waited;
     }
 
-    /// All classes together.
+    /// Returns the sum over all classes.
     pub fn total(&self) -> OperationCounts {
         self.by_class.iter().fold(OperationCounts::default(), |mut sum, one| {
             sum += *one;

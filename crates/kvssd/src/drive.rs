@@ -1,8 +1,8 @@
 //! The drive: commands in, statuses out.
 //!
 //! A command waits for a queue slot, crosses the host link with its data, occupies a firmware core
-//! for as long as it costs, goes through the engine, and crosses the link back. Cost of a command
-//! in simulation: two timers, and what the engine and the flash add.
+//! for its cost, runs in the engine, and crosses the link back. A command costs the simulation two
+//! timers, plus the costs of engine and flash.
 
 use std::rc::Rc;
 
@@ -21,24 +21,24 @@ use crate::status::Status;
 /// The index of a drive.
 pub type Index = design::Index<RawFlash>;
 
-/// When a Store goes ahead.
+/// The condition of a Store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StoreMode {
-    /// Whether the key exists or not.
+    /// Always.
     #[default]
     Upsert,
     /// Only if the key exists.
     MustExist,
-    /// Only if it does not.
+    /// Only if the key does not exist.
     MustNotExist,
 }
 
-/// How a Store is done.
+/// Options of a Store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StoreOptions {
-    /// When it goes ahead.
+    /// The condition.
     pub mode: StoreMode,
-    /// When it is acknowledged, if not as the design has it; without meaning in a drive with
+    /// Acknowledgement of the write, if different from the design's; ignored by a drive with
     /// capacitors.
     pub sync: Option<LogSync>,
 }
@@ -52,9 +52,9 @@ impl From<StoreMode> for StoreOptions {
 /// A value that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retrieved {
-    /// The value, in full; the host sees the first bytes that its buffer holds.
+    /// The whole value; the host sees the first bytes, up to the size of its buffer.
     pub value: Value,
-    /// Flash reads it took.
+    /// Flash reads of the command.
     pub flash_reads: u32,
 }
 
@@ -77,16 +77,16 @@ pub(crate) struct Inner {
     pub slots: Semaphore,
     pub link: Link,
     pub command: Nanos,
-    /// What a command takes in the controller besides, occupying nobody.
+    /// Additional latency of a command in the controller, which occupies no resource.
     pipeline: Nanos,
     max_key_bytes: usize,
 }
 
 impl KvDrive {
-    /// A drive fresh from the factory, ready for commands.
+    /// Creates a factory-fresh drive, ready for commands.
     ///
     /// # Errors
-    /// [`SetupError`]: the design does not fit on the drive.
+    /// Returns [`SetupError`] if the design does not fit on the drive.
     pub fn format(
         handle: &Handle,
         profile: &DeviceProfile,
@@ -127,12 +127,12 @@ impl KvDrive {
         Self { inner: Rc::new(inner) }
     }
 
-    /// Store: puts `value` under `key`. Acknowledged once it is in capacitor-backed memory, or, where
-    /// there is a log, as `options` or the design have it.
+    /// Store: writes `value` under `key`. Acknowledged once it is in capacitor-backed memory, or,
+    /// with a log, as `options` or the design specify.
     ///
     /// # Errors
-    /// A [`Status`]; nothing has changed then, but for [`Status::WriteProtected`], which a drive gives
-    /// whose log cannot be written: whether the value survives is unknown.
+    /// Returns a [`Status`]; nothing has changed, except after [`Status::WriteProtected`]: a drive
+    /// whose log cannot be written returns it, and whether the value survives is unknown.
     pub async fn store(
         &self,
         key: &[u8],
@@ -155,16 +155,17 @@ impl KvDrive {
         let engine = &inner.engine;
         let is_done =
             either!(engine, engine => engine.put(key, value, options, inner.command).await?);
-        // Its time on the link is part of the fixed latency; what it takes from reads is not.
+        // The completion's own link time is part of the fixed latency; the link time it takes from
+        // reads is not.
         inner.link.complete(0);
         if is_done { Ok(()) } else { Err(unmet) }
     }
 
-    /// Retrieve: reads the value of `key` into a host buffer of `buffer_bytes`; what does not fit
-    /// is not transferred.
+    /// Retrieve: reads the value of `key` into a host buffer of `buffer_bytes`; bytes beyond the
+    /// buffer are not transferred.
     ///
     /// # Errors
-    /// A [`Status`].
+    /// Returns a [`Status`].
     pub async fn retrieve(&self, key: &[u8], buffer_bytes: u32) -> Result<Retrieved, Status> {
         let inner = &*self.inner;
         inner.check_key(key)?;
@@ -179,11 +180,12 @@ impl KvDrive {
         Ok(Retrieved { value, flash_reads: lookup.flash_reads })
     }
 
-    /// Retrieve, for a host with room for any value to which an absent key is no error. Apart, because
-    /// simulations do it most of all: by way of [`Self::retrieve`] it would take a step more.
+    /// Retrieve, for a host with room for any value and for which an absent key is no error. A
+    /// separate function because simulations mostly call this one: through [`Self::retrieve`] it
+    /// would cost one more step.
     ///
     /// # Errors
-    /// A [`Status`].
+    /// Returns a [`Status`].
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, Status> {
         let inner = &*self.inner;
         inner.check_key(key)?;
@@ -198,15 +200,16 @@ impl KvDrive {
     /// Delete: removes `key`.
     ///
     /// # Errors
-    /// A [`Status`]; [`Status::KeyDoesNotExist`] only if the drive is set up to say so.
+    /// Returns a [`Status`]; [`Status::KeyDoesNotExist`] only if the drive is configured to report
+    /// it.
     pub async fn delete(&self, key: &[u8]) -> Result<(), Status> {
         self.delete_with(key, None).await
     }
 
-    /// As [`Self::delete`], acknowledged as `sync` has it, if it says anything.
+    /// Same as [`Self::delete`], acknowledged as `sync` specifies, if present.
     ///
     /// # Errors
-    /// As [`Self::delete`].
+    /// Same as [`Self::delete`].
     pub async fn delete_with(&self, key: &[u8], sync: Option<LogSync>) -> Result<(), Status> {
         let inner = &*self.inner;
         inner.check_key(key)?;
@@ -223,7 +226,7 @@ impl KvDrive {
     /// Exist: succeeds if a value is stored under `key`; reads no value.
     ///
     /// # Errors
-    /// A [`Status`]; [`Status::KeyDoesNotExist`] if there is none.
+    /// Returns a [`Status`]; [`Status::KeyDoesNotExist`] if no value is stored.
     pub async fn exist(&self, key: &[u8]) -> Result<(), Status> {
         let inner = &*self.inner;
         inner.check_key(key)?;
@@ -239,37 +242,37 @@ impl KvDrive {
         self.inner.engine.settle().await;
     }
 
-    /// The longest value the drive takes, in bytes.
+    /// Returns the longest value that the drive accepts, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
         self.inner.engine.max_value_bytes()
     }
 
-    /// The engine's counters.
+    /// Returns the engine's counters.
     pub fn engine_stats(&self) -> EngineStats {
         self.inner.engine.stats()
     }
 
-    /// The flash's counters.
+    /// Returns the flash's counters.
     pub fn flash_stats(&self) -> FlashStats {
         self.inner.flash.stats()
     }
 
-    /// Memory in use.
+    /// Returns the memory in use.
     pub fn memory(&self) -> MemoryUse {
         self.inner.engine.memory()
     }
 
-    /// The index, for what is particular to it.
+    /// Returns the index, for functions specific to it.
     pub fn engine(&self) -> &Index {
         &self.inner.engine
     }
 
-    /// The flash, for tests that damage it.
+    /// Returns the flash, for tests that damage it.
     pub fn flash(&self) -> &Flash {
         &self.inner.flash
     }
 
-    /// Firmware core time used so far.
+    /// Returns the firmware core time used so far.
     pub fn firmware_busy(&self) -> Nanos {
         self.inner.cores.busy()
     }
@@ -285,14 +288,14 @@ impl Inner {
         if is_valid { Ok(()) } else { Err(Status::InvalidKeySize) }
     }
 
-    /// A command without data comes over the link. Its own time there, some tens of nanoseconds,
-    /// is part of the fixed latency; what it takes from stores is not.
+    /// Books a command without data on the link. Its own link time, some tens of nanoseconds, is
+    /// part of the fixed latency; the link time it takes from stores is not.
     pub(crate) fn receive(&self, key: &[u8]) {
         assert!(self.slots.in_use() > 0, "a command goes ahead without a queue slot");
         self.link.receive(key.len() as u64);
     }
 
-    /// Charges what a command costs that the engine does not charge for.
+    /// Charges the part of a command's cost that the engine does not charge.
     pub(crate) fn spend_command(&self) -> Sleep {
         self.cores.spend(self.command)
     }

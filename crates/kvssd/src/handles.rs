@@ -1,13 +1,13 @@
-//! Numbers of iterator handles: a slot, and which of its users.
+//! Numbers of iterator handles: a slot and the slot's generation.
 //!
-//! Pure arithmetic on the 32 bits that a completion has room for. A slot's generations go round;
-//! until they have, a handle that was given back is never taken for that of another iterator.
+//! Pure arithmetic on the 32 bits that a completion has room for. The generations of a slot wrap
+//! around; until then a destroyed handle is never mistaken for that of another iterator.
 
 /// An open iterator, as the host knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IteratorHandle(u32);
 
-/// How handles of a table of so many slots are made.
+/// The numbering of handles for a table of `slots` slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbering {
     slots: u32,
@@ -18,16 +18,16 @@ impl Numbering {
         Self { slots: slots.max(1) }
     }
 
-    /// Generations of a slot that can be told apart.
+    /// Returns the number of distinguishable generations of a slot.
     fn generations(self) -> u32 {
         u32::MAX / self.slots
     }
 
-    /// The generation that slots begin with in a power cycle: handles of the one before must not
-    /// be taken for handles of this one.
+    /// Returns the first generation of slots in a power cycle: handles of the previous cycle must
+    /// not be mistaken for handles of this one.
     pub(crate) fn first(self, power_cycle: u64) -> u32 {
         let generations = u64::from(self.generations());
-        // The golden section of them all: many steps of that length keep clear of each other.
+        // The golden section of the range: multiples of such a step keep far apart.
         let step = (generations * 0x9E37_79B9) >> 32;
         (power_cycle.wrapping_mul(step) % generations) as u32
     }
@@ -42,7 +42,8 @@ impl Numbering {
         IteratorHandle(generation * self.slots + slot as u32)
     }
 
-    /// The slot and its generation. The slot of a number that was never given out may not exist.
+    /// Returns the slot and its generation. For a number that was never a handle the slot may not
+    /// exist.
     pub(crate) fn parts(self, handle: IteratorHandle) -> (usize, u32) {
         ((handle.0 % self.slots) as usize, handle.0 / self.slots)
     }

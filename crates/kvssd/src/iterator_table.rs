@@ -1,4 +1,4 @@
-//! The open iterators of a drive, and what their replies hold.
+//! The open iterators of a drive, and their replies.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,28 +14,28 @@ use crate::status::Status;
 /// Bytes before the key and value of each pair in a reply.
 const PAIR_HEADER_BYTES: u64 = 8;
 
-/// A pair that an iterator came to.
+/// A pair returned by an iterator.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pair {
-    /// Its key.
+    /// The key.
     pub key: Box<[u8]>,
-    /// Its value, in full; the host sees the first bytes that its buffer holds.
+    /// The whole value; the host sees the first bytes, up to the size of its buffer.
     pub value: Value,
 }
 
 impl Pair {
-    /// Bytes it takes in a reply.
+    /// Returns the bytes of the pair in a reply.
     pub fn reply_bytes(&self) -> u64 {
         PAIR_HEADER_BYTES + self.key.len() as u64 + u64::from(self.value.len())
     }
 }
 
-/// What a Next-many returned.
+/// Result of a Next-many.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Batch {
     /// The pairs, in key order.
     pub pairs: Vec<Pair>,
-    /// There is nothing after them.
+    /// Whether no pair follows.
     pub is_last: bool,
 }
 
@@ -46,22 +46,22 @@ pub(crate) struct IteratorTable {
 }
 
 struct Slot {
-    /// Of the iterator that is open, or of the next one.
+    /// Generation of the open iterator, or of the next one.
     generation: u32,
     iterator: Option<Rc<Open>>,
 }
 
-/// An iterator that is open.
+/// An open iterator.
 pub(crate) struct Open {
-    /// Commands on one iterator take turns.
+    /// Serializes commands on the iterator.
     pub turn: Semaphore,
     state: RefCell<Option<State>>,
 }
 
-/// What a command on an iterator works on.
+/// State of an iterator that commands work on.
 pub(crate) struct State {
     pub iterator: EngineIterator<RawFlash>,
-    /// What the last reply had no place for: a pair, or what stopped the reading after some pairs.
+    /// Left over from the last reply: a pair that did not fit, or an error after some pairs.
     pub left_over: Option<Result<Pair, Status>>,
 }
 
@@ -93,7 +93,7 @@ impl IteratorTable {
         slot.and_then(|slot| slot.iterator.clone()).ok_or(Status::InvalidIterator)
     }
 
-    /// Puts the state back that a command took; drops it if the iterator was destroyed meanwhile.
+    /// Returns the state that a command took; drops it if the iterator was destroyed meanwhile.
     pub(crate) fn give_back(&self, handle: IteratorHandle, open: &Rc<Open>, state: State) {
         if self.get(handle).is_ok_and(|current| Rc::ptr_eq(&current, open)) {
             let other = open.state.replace(Some(state));
@@ -112,8 +112,9 @@ impl IteratorTable {
         (0..count).for_each(|index| self.close(index));
     }
 
-    /// Closes the iterator in a slot, if there is one. Commands that wait for their turn find no
-    /// state and fail; one under way has the state, which is dropped when that command ends.
+    /// Closes the iterator in a slot, if one is open. Commands that wait for their turn find no
+    /// state and fail. A command in progress has the state, which is dropped when that command
+    /// ends.
     fn close(&self, index: usize) {
         let open = {
             let slot = &mut self.slots.borrow_mut()[index];
@@ -127,7 +128,7 @@ impl IteratorTable {
     }
 }
 
-/// The pair a step came to, or the status that says why there is none.
+/// Returns the pair of a step, or the status that explains why there is no pair.
 pub(crate) fn pair_of(step: Result<Step, EngineError>) -> Result<Pair, Status> {
     match step? {
         Step::Pair(key, value) => Ok(Pair { key, value }),
@@ -137,7 +138,7 @@ pub(crate) fn pair_of(step: Result<Step, EngineError>) -> Result<Pair, Status> {
 }
 
 impl Open {
-    /// The state, for one command; whoever takes it has the turn.
+    /// Takes the state for one command. Requires: the caller has the turn.
     pub(crate) fn take(&self) -> Result<State, Status> {
         self.state.borrow_mut().take().ok_or(Status::InvalidIterator)
     }
@@ -171,7 +172,8 @@ impl State {
                     break;
                 }
                 Err(Status::AskAgain) => break,
-                // The host gets what was read; the pair or the error is the next command's.
+                // The host gets the pairs read so far; the next command returns the pair or the
+                // error.
                 Ok(_) | Err(_) => {
                     self.left_over = Some(outcome);
                     break;

@@ -1,7 +1,7 @@
 //! Iterator commands: Create, Seek, Next, Next-many, Destroy.
 //!
-//! Commands on one handle (`handles`) are served one after the other. A reply is, for
-//! each pair, eight bytes (key length, flags, value length), the key and the value.
+//! Commands on one handle (`handles`) are executed one after the other. A reply has, for each pair,
+//! eight bytes (key length, flags, value length), the key and the value.
 
 use crate::drive::{Inner, KvDrive};
 use crate::handles::IteratorHandle;
@@ -9,10 +9,12 @@ use crate::iterator_table::{Batch, Pair, pair_of};
 use crate::status::Status;
 
 impl KvDrive {
-    /// Create: takes a snapshot and opens an iterator on it, up to the key `upper_bound`, exclusive.
+    /// Create: takes a snapshot and opens an iterator on it, up to the key `upper_bound`,
+    /// exclusive.
     ///
     /// # Errors
-    /// [`Status::TooManyIterators`], [`Status::IteratorMemory`], [`Status::InvalidKeySize`].
+    /// Returns [`Status::TooManyIterators`], [`Status::IteratorMemory`],
+    /// [`Status::InvalidKeySize`].
     pub async fn create_iterator(
         &self,
         upper_bound: Option<&[u8]>,
@@ -27,28 +29,29 @@ impl KvDrive {
         outcome
     }
 
-    /// Seek: goes to the first pair at or after `key`, and reads it.
+    /// Seek: moves to the first pair at or after `key`, and reads it.
     ///
     /// # Errors
-    /// [`Status::EndOfRange`] if there is none; [`Status::AskAgain`]: go on with [`Self::next`].
+    /// Returns [`Status::EndOfRange`] if no such pair exists; [`Status::AskAgain`] among deleted
+    /// keys: continue with [`Self::next`].
     pub async fn seek(&self, handle: IteratorHandle, key: &[u8]) -> Result<Pair, Status> {
         self.inner().check_key(key)?;
         self.read_one(handle, Some(key)).await
     }
 
-    /// Next: goes to the next pair, and reads it.
+    /// Next: moves to the next pair, and reads it.
     ///
     /// # Errors
-    /// [`Status::EndOfRange`] at the end; [`Status::AskAgain`] among deleted keys.
+    /// Returns [`Status::EndOfRange`] at the end; [`Status::AskAgain`] among deleted keys.
     pub async fn next(&self, handle: IteratorHandle) -> Result<Pair, Status> {
         self.read_one(handle, None).await
     }
 
-    /// Next-many: reads the next pairs, up to `count` and as many as a host buffer of `buffer_bytes`
-    /// holds, at least one. Their values are read side by side.
+    /// Next-many: reads the next pairs, up to `count` and as many as fit a host buffer of
+    /// `buffer_bytes`, but at least one. Their values are read in parallel.
     ///
     /// # Errors
-    /// [`Status::EndOfRange`] if there is not one; [`Status::AskAgain`] among deleted keys.
+    /// Returns [`Status::EndOfRange`] if no pair follows; [`Status::AskAgain`] among deleted keys.
     pub async fn next_many(
         &self,
         handle: IteratorHandle,
@@ -69,10 +72,10 @@ impl KvDrive {
         outcome
     }
 
-    /// Destroy: closes an iterator and gives back what it holds.
+    /// Destroy: closes an iterator and releases its resources.
     ///
     /// # Errors
-    /// [`Status::InvalidIterator`].
+    /// Returns [`Status::InvalidIterator`] if the handle is not open.
     pub async fn destroy_iterator(&self, handle: IteratorHandle) -> Result<(), Status> {
         let inner = self.inner();
         let _slot = inner.slots.acquire(1).await;
@@ -83,7 +86,7 @@ impl KvDrive {
         outcome
     }
 
-    /// Closes every iterator, as a reset of the controller does.
+    /// Closes every iterator, as a controller reset does.
     pub fn reset_iterators(&self) {
         self.inner().iterators.clear();
     }
@@ -110,12 +113,12 @@ impl KvDrive {
 }
 
 impl Inner {
-    /// A new iterator and its handle. No await: it happens at one instant.
+    /// Opens an iterator. Without an await: it happens at one instant.
     fn open_iterator(&self, upper_bound: Option<&[u8]>) -> Result<IteratorHandle, Status> {
         if !self.iterators.has_room() {
             return Err(Status::TooManyIterators);
         }
-        // Only an LSM-tree has an order of keys.
+        // Only an LSM-tree keeps keys in order.
         let engine = self.engine.lsm().ok_or(Status::InvalidOpcode)?;
         let iterator = engine.create_iterator(upper_bound)?;
         self.iterators.add(iterator).ok_or(Status::TooManyIterators)

@@ -1,17 +1,18 @@
 //! A key-value drive on simulated flash.
 //!
 //! ```text
-//!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive; setup: what it is made of)
+//!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive; setup: its parts)
 //!             |      Create, Seek, Next, Destroy       (iterators, iterator_table)
-//!             |  queue slots, host link, firmware cores: what a command costs besides flash
+//!             |  queue slots, host link, firmware cores: costs of a command besides flash
 //!             v
-//!           design::Index: an LSM-tree or a hash table, on RawFlash: superblocks as extents  (raw_flash)
+//!           design::Index: an LSM-tree or a hash table, on RawFlash:
+//!             |              superblocks as extents  (raw_flash)
 //!             |
 //!           flash::Flash            reserved superblocks: the dump at power loss  (reserve, power)
 //! ```
 //!
 //! Commands follow the NVMe Key Value Command Set; their outcome is a [`Status`]. Device profiles
-//! are TOML; those in `devices/` are built in.
+//! are TOML files; those in `devices/` are built in.
 
 #![forbid(unsafe_code)]
 

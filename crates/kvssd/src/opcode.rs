@@ -1,10 +1,11 @@
-//! The numbers of the commands.
+//! The opcodes of the commands.
 //!
-//! The first five are those of the NVMe Key Value Command Set. Iterators are not in it; they take
-//! numbers from the vendor range whose two lowest bits tell the direction of the transfer, as the
-//! base specification wants it. A key of up to 16 bytes travels in the command itself.
+//! The first four are from the NVMe Key Value Command Set, which has no iterators. Iterator
+//! commands use the vendor-specific range; the two lowest bits of an opcode encode the direction of
+//! the transfer, as the base specification requires. A key of up to 16 bytes is part of the command
+//! itself.
 
-/// Which way data goes.
+/// Direction of the data transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transfer {
     /// No data.
@@ -19,23 +20,23 @@ pub enum Transfer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Opcode {
-    /// Store a value.
+    /// Stores a value.
     Store = 0x01,
-    /// Read a value.
+    /// Reads a value.
     Retrieve = 0x02,
-    /// Remove a value.
+    /// Removes a value.
     Delete = 0x10,
-    /// Whether there is a value.
+    /// Checks whether a value exists.
     Exist = 0x14,
-    /// Take a snapshot and make an iterator of it; dword 0 of the completion is its handle.
+    /// Takes a snapshot and opens an iterator on it; dword 0 of the completion is its handle.
     IteratorCreate = 0xC0,
-    /// Give an iterator back.
+    /// Closes an iterator.
     IteratorDestroy = 0xC4,
-    /// Go to the first pair at or after a key, and read it.
+    /// Moves to the first pair at or after a key, and reads it.
     IteratorSeek = 0xC2,
-    /// Read the next pair.
+    /// Reads the next pair.
     IteratorNext = 0xC6,
-    /// Read the next pairs, as many as asked for and the buffer holds.
+    /// Reads the next pairs, up to the requested number and the size of the buffer.
     IteratorNextMany = 0xCA,
 }
 
@@ -53,12 +54,12 @@ impl Opcode {
         Self::IteratorNextMany,
     ];
 
-    /// The number.
+    /// Returns the opcode.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Which way its data goes, as the number tells.
+    /// Returns the direction of the data transfer, as encoded in the opcode.
     pub const fn transfer(self) -> Transfer {
         match self.code() & 0b11 {
             0b01 => Transfer::ToDrive,

@@ -1,14 +1,14 @@
-//! Losing power, and coming back.
+//! Power cuts, and recovery.
 //!
-//! Contract: at a power cut the drive's capacitors hold long enough to write the dump, and no
-//! longer. Operations in the flash end as `flash::power_cut` decides. Every command that was
-//! acknowledged is in the dump or durable; one that was not may be either.
+//! Contract: at a power cut the drive's capacitors last long enough to write the dump, and no
+//! longer. Operations in the flash end as `flash::power_cut` decides. Every acknowledged command is
+//! in the dump or durable; an unacknowledged one may be either.
 //!
-//! A dump that is missing although the drive had run is found at the next power-up: a superblock
-//! that the dump calls free has pages in it.
+//! A dump that is missing although the drive had run is detected at the next power-up: a superblock
+//! that is free according to the older dump contains pages.
 //!
-//! A drive whose design has a log has no capacitors: nothing is dumped, and what was acknowledged is
-//! on the flash already.
+//! A drive whose design has a log has no capacitors: nothing is dumped, and acknowledged writes are
+//! already on flash.
 
 use std::fmt;
 
@@ -21,9 +21,9 @@ use crate::drive::{Index, KvDrive};
 use crate::profile::DeviceProfile;
 use crate::setup::{DriveOptions, Parts, SetupError};
 
-/// A drive without power: its cells, and what the cut hit.
+/// A drive without power: its cells, and the operations hit by the cut.
 pub struct PoweredOff {
-    /// The cells, dump included.
+    /// The cells, including the dump.
     pub array: NandArray,
     /// Flash operations that were in flight.
     pub cut: CutReport,
@@ -36,13 +36,13 @@ pub struct PoweredOff {
 pub enum RecoverError {
     /// The design does not fit on the drive.
     Setup(SetupError),
-    /// There is no whole dump in the reserved region.
+    /// The reserved region holds no complete dump.
     NoDump,
-    /// Pages of the newest dump are damaged; the one before it is out of date.
+    /// Pages of the newest dump are damaged; the previous dump is out of date.
     DamagedDump,
-    /// The newest dump does not have the form this firmware writes.
+    /// The newest dump does not have this firmware's format.
     BadDump,
-    /// The drive ran after its newest dump was made and lost what it had in memory.
+    /// The drive ran after its newest dump and lost the contents of its memory.
     LostMemory,
     /// The manifest or the log is damaged; for drives without capacitors.
     Journal(OpenError),
@@ -108,11 +108,11 @@ impl From<OpenError> for RecoverError {
 }
 
 impl KvDrive {
-    /// Powers up a drive that lost power, and returns it when it takes commands. A power cut
-    /// before that is one of `flash` alone: the dump that was there still holds.
+    /// Powers up a drive after a power cut, and returns it when it takes commands. Before that, cut
+    /// the power of `flash` alone: the existing dump remains valid.
     ///
     /// # Errors
-    /// [`RecoverError`]: the dump is missing or damaged.
+    /// Returns [`RecoverError`] if the dump is missing or damaged.
     pub async fn recover(
         handle: &Handle,
         profile: &DeviceProfile,
@@ -124,8 +124,8 @@ impl KvDrive {
         Ok(Self::assemble(parts, profile, options, engine, epoch))
     }
 
-    /// Cuts the power now. Drop the runtime that the drive ran in afterwards; nothing of it may
-    /// run on.
+    /// Cuts the power now. The caller must then drop the drive's runtime: none of its tasks may
+    /// continue.
     pub fn power_cut(&self, rng: &mut Rng) -> PoweredOff {
         let inner = self.inner();
         let has_capacitors = inner.options.engine.durability() == Durability::Capacitors;
@@ -139,8 +139,8 @@ impl KvDrive {
     }
 }
 
-/// Loads the newest dump and makes room for the next, or opens what is on the flash of a drive
-/// without capacitors. Returns the next dump's epoch, or a number that is as new.
+/// Loads the newest dump and makes room for the next, or opens the store of a drive without
+/// capacitors. Returns the index, and the epoch of the next dump or a number that is as new.
 async fn recover_index(
     parts: &Parts,
     profile: &DeviceProfile,
@@ -156,8 +156,8 @@ async fn recover_index(
     let setup = parts.setup(profile, options);
     let engine = Index::recover(&options.engine, setup, &dump.bytes)?;
     engine.resume().await?;
-    // Nothing may come between this and the drive taking commands: from here on its state
-    // differs from the dump, and a power cut needs a new one.
+    // No step may come between this and the drive taking commands: from here on its state differs
+    // from the dump, and a power cut needs a new one.
     engine.start();
     Ok((engine, dump.epoch + 1))
 }

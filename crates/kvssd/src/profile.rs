@@ -1,5 +1,5 @@
-//! Device profiles: the physical parameters of a drive. Every design that runs on a profile runs
-//! on the same numbers.
+//! Device profiles: the physical parameters of a drive. All designs on a profile use the same
+//! numbers.
 
 use std::ops::RangeInclusive;
 
@@ -14,37 +14,37 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceProfile {
-    /// Its name in results.
+    /// Name of the drive in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description, one sentence.
     pub description: String,
-    /// Its flash.
+    /// NAND flash.
     pub flash: FlashProfile,
-    /// Its firmware's processor.
+    /// Processor of the firmware.
     pub controller: Controller,
-    /// Its merge accelerator, if it has one; designs use it or leave it alone.
+    /// Merge accelerator, if it has one; designs may leave it unused.
     #[serde(default)]
     pub accelerator: Option<Accelerator>,
-    /// Its memory.
+    /// Memory.
     pub dram: Dram,
-    /// How the host reaches it.
+    /// Link to the host.
     pub host: HostLink,
 }
 
-/// The processor that runs the firmware, and what the firmware costs.
+/// The processor of the firmware, and the firmware's costs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Processor cores.
     pub cores: usize,
-    /// Time that a command occupies a core for, in microseconds: bounds commands per second.
+    /// Core time of a command, in microseconds: limits commands per second.
     pub command_us: f64,
-    /// Time that a command takes in stages that overlap with others, in microseconds: adds to
-    /// latency only.
+    /// Time of a command in pipeline stages that overlap with other commands, in microseconds: adds
+    /// to latency only.
     pub pipeline_us: f64,
-    /// Longest stretch that background work keeps a core, in microseconds.
+    /// Longest time for which background work keeps a core, in microseconds.
     pub quantum_us: f64,
-    /// Commands the drive holds at a time; more wait outside.
+    /// Commands that the drive executes at a time; further commands wait outside.
     pub queue_depth: usize,
     /// Costs of engine work.
     pub costs: CpuCosts,
@@ -61,15 +61,15 @@ pub struct Dram {
 }
 
 impl DeviceProfile {
-    /// A built-in profile by name, or one from a TOML file by path.
+    /// Loads a built-in profile by name, or one from a TOML file by path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error that states the invalid setting and the allowed values.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// Names of the built-in profiles.
+    /// Returns the names of the built-in profiles.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }
@@ -123,9 +123,9 @@ impl Dram {
 
 /// Processor cores of a drive.
 const CORES: RangeInclusive<usize> = 1..=1024;
-/// Commands that a drive holds at a time: as many as an NVMe queue.
+/// Commands that a drive executes at a time: at most the entries of an NVMe queue.
 const QUEUE_DEPTH: RangeInclusive<usize> = 1..=65_536;
-/// Most memory of one kind: an eighth of what addresses of 48 bits reach.
+/// Most memory of one kind: 32 TiB, an eighth of a 48-bit address space.
 const MAX_DRAM_BYTES: u64 = 1 << 45;
 
 #[cfg(test)]

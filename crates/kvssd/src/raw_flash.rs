@@ -1,7 +1,7 @@
 //! Raw flash as a medium: an extent is a superblock, one erase block of every die.
 //!
-//! Append units go round robin over the dies, so that consecutive units are written, and read
-//! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
+//! Append units rotate over the dies, so consecutive units are written, and read back, in parallel.
+//! The first superblocks are reserved for dumps and are not part of the medium.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use runtime::{IoClass, PageImage};
 pub struct RawFlash {
     flash: Flash,
     layout: Superblocks,
-    /// Superblocks kept for dumps, at the beginning of the drive.
+    /// Superblocks reserved for dumps, at the beginning of the drive.
     reserved: u32,
 }
 
@@ -32,14 +32,14 @@ impl RawFlash {
         extent.0 + self.reserved
     }
 
-    /// Where a page of the medium lies in the flash; for tests that damage it.
+    /// Returns the flash address of a page of the medium; for tests that damage it.
     pub fn flash_page(&self, page: PageNo) -> PageAddress {
         let per = self.layout.pages();
         self.layout.page(self.superblock(ExtentId(page.0 / per)), page.0 % per)
     }
 }
 
-/// The shape of a medium on this flash, of which so many superblocks are reserved.
+/// Returns the shape of a medium on this flash with `reserved` reserved superblocks.
 pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
     Shape {
         payload_bytes: geometry.page_bytes + geometry.spare_bytes,
@@ -53,9 +53,9 @@ pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
 }
 
 impl RawFlash {
-    /// Finds how far a superblock was written, and gets the units below that were left out, because
-    /// power went before they began, out of the way. Cost: a read of each block, and where anything was
-    /// written a binary search in each.
+    /// Finds the end of the written part of a superblock, and fills the missing units before it,
+    /// which a power cut left unwritten. Cost: a read of each block, and in a written superblock a
+    /// binary search in each.
     async fn recover_frontier(&self, extent: ExtentId) -> u32 {
         let dies = self.flash.geometry().dies();
         let starts = self.are_written(extent, (0..dies).collect()).await;
@@ -66,12 +66,13 @@ impl RawFlash {
         for die in 0..dies {
             rows.push(self.rows_written(extent, die).await);
         }
-        // Units go round the dies: the last one of the furthest die is the last of all.
+        // Units rotate over the dies: the last unit of the furthest die is the last of all.
         let units = (0..dies).zip(&rows).filter(|(_, rows)| **rows > 0);
         let units = units.map(|(die, rows)| (rows - 1) * dies + die + 1).max().unwrap_or(0);
         for (die, rows) in (0..dies).zip(rows) {
             for unit in (rows..).map(|row| row * dies + die).take_while(|unit| *unit < units) {
-                // NAND is programmed in order: a unit that was left out would bar its block.
+                // NAND is programmed in order: a missing unit would block the rest of its erase
+                // block.
                 let nothing = vec![PageImage::new(&[]); self.unit_pages() as usize];
                 self.flash.program(self.unit(extent, unit), nothing, IoClass::Journal).await;
             }
@@ -81,7 +82,8 @@ impl RawFlash {
         pages
     }
 
-    /// Units of a superblock that were written to one die: in order, so they are searched for.
+    /// Returns the units of a superblock that were written to one die. They are written in order,
+    /// so a binary search finds the last one.
     async fn rows_written(&self, extent: ExtentId, die: u32) -> u32 {
         let dies = self.flash.geometry().dies();
         let (mut low, mut high) = (0, self.layout.pages() / self.unit_pages() / dies);
@@ -93,7 +95,7 @@ impl RawFlash {
         low
     }
 
-    /// Whether anything was ever programmed in these units, read side by side.
+    /// Returns whether each of these units was ever programmed. The reads run in parallel.
     async fn are_written(&self, extent: ExtentId, units: Vec<u32>) -> Vec<bool> {
         let read = |unit| self.flash.read(self.unit(extent, unit), IoClass::Journal);
         let reads: Vec<_> = units.into_iter().map(read).collect();
@@ -104,7 +106,7 @@ impl RawFlash {
         written
     }
 
-    /// The first page of a unit, counted in the superblock.
+    /// Returns the first page of a unit, counted in the superblock.
     fn unit(&self, extent: ExtentId, unit: u32) -> PageAddress {
         self.layout.page(self.superblock(extent), unit * self.unit_pages())
     }
@@ -114,7 +116,7 @@ impl RawFlash {
     }
 }
 
-/// A read under way. No `async` block: there are as many of these as reads.
+/// A read in flight. A struct instead of an `async` block, because every read needs one.
 struct PageRead {
     read: PageReading,
     page: PageNo,
@@ -134,7 +136,7 @@ impl Medium for RawFlash {
         shape(self.flash.geometry(), self.reserved)
     }
 
-    /// Streams share the dies; nothing is to be done.
+    /// Does nothing: streams share the dies.
     fn open(&self, _: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
         Ok(())
     }
@@ -159,7 +161,7 @@ impl Medium for RawFlash {
         }
     }
 
-    /// What is programmed is durable.
+    /// Does nothing: programmed pages are durable.
     fn sync(&self, _stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<> {
         ready(Ok(()))
     }

@@ -1,15 +1,17 @@
-//! A drive that was loaded, saved and opened again: what runs on it afterwards is, byte for byte, what would have run
-//! behind the load.
+//! Saved drives: a drive that was loaded, saved and opened again runs, byte for byte, as it would
+//! have run directly after the load.
 //!
-//! Saved are the cells, what the firmware has in memory (its dump, and what that leaves out), what is booked on
-//! cores, link, dies and channels, all counters, the instant, and where the order of tasks is in its random
-//! stream. Nothing may be under way: see [`Runtime::standstill`]. Drives whose design has a log or caches are
-//! refused; the one goes on by itself, and what the others hold is not carried.
+//! A saved file has the cells, the firmware's memory (its dump, and the parts that the dump leaves
+//! out), the bookings of cores, link, dies and channels, all counters, the time, and the position
+//! in the random stream that orders tasks. No operation may be in flight: see
+//! [`Runtime::standstill`]. Drives whose design has a log or caches are refused: a log works in the
+//! background, and the contents of caches are not saved.
 //!
-//! This is not what a power cut leaves ([`KvDrive::power_cut`]): no time passes, and nothing is read or erased.
+//! This differs from the image of a power cut ([`KvDrive::power_cut`]): no time passes, and nothing
+//! is read or erased.
 //!
-//! Memory: a block at a time besides the drive. A page is stored as long as its bytes are that a simulation
-//! keeps, so synthetic values take a few bytes. Form of the file: `stream`.
+//! Memory: one block at a time, in addition to the drive. A page is stored with the length that the
+//! simulation keeps, so synthetic values need few bytes. For the format of the file see `stream`.
 
 mod error;
 mod stream;
@@ -26,7 +28,7 @@ use crate::setup::{DriveOptions, Parts};
 pub use error::{SaveError, SavedError};
 use stream::{Input, Output};
 
-/// A file with a saved drive, of which the front was read.
+/// A file with a saved drive, with its header already read.
 pub struct SavedDrive<R> {
     input: Input<R>,
     key: String,
@@ -34,7 +36,8 @@ pub struct SavedDrive<R> {
     standstill: Standstill,
 }
 
-/// What has to be the same when a drive is opened again, in words; times and costs need not be.
+/// Returns the properties that must be the same when a drive is opened again, as text. Times and
+/// costs may differ.
 fn form(profile: &DeviceProfile, options: &DriveOptions) -> String {
     let DriveOptions { engine, key_format, expected_key_bytes, expected_value_bytes, .. } = options;
     let expected = (expected_key_bytes, expected_value_bytes);
@@ -46,11 +49,13 @@ fn form(profile: &DeviceProfile, options: &DriveOptions) -> String {
 }
 
 impl KvDrive {
-    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it; `attached` is
-    /// whatever its user wants back with it. The drive goes on afterwards as if nothing had been.
+    /// Saves the drive, which was created in `runtime` with this profile. `key` describes the load;
+    /// `attached` is data of the caller that is stored with the drive. The drive continues
+    /// unaffected.
     ///
     /// # Errors
-    /// [`SaveError`].
+    /// Returns [`SaveError`] if an operation is in flight, the design cannot be saved, or the file
+    /// cannot be written.
     pub fn save(
         &self,
         runtime: &Runtime,
@@ -84,7 +89,7 @@ impl KvDrive {
         Ok(output.end()?)
     }
 
-    /// Carries what is neither of the index nor of the cells.
+    /// Saves or restores the state outside the index and the cells.
     fn carry_rest(&self, by: &mut Carrier<'_>) -> Option<()> {
         let inner = self.inner();
         inner.flash.carry(by)?;
@@ -102,10 +107,10 @@ fn carry_block(array: &mut NandArray, block: BlockAddress, bytes: &mut Vec<u8>) 
 }
 
 impl<R: Read> SavedDrive<R> {
-    /// Reads the front of a file.
+    /// Reads the header of a file.
     ///
     /// # Errors
-    /// [`SavedError`].
+    /// Returns [`SavedError`] if the file is not a saved drive of this version, or is damaged.
     pub fn begin(file: R) -> Result<Self, SavedError> {
         let mut input = Input::begin(file)?;
         let key = String::from_utf8(input.take()?).map_err(|_| SavedError::Damaged)?;
@@ -117,21 +122,22 @@ impl<R: Read> SavedDrive<R> {
         Ok(Self { input, key, attached, standstill })
     }
 
-    /// What all went into the drive, in the words that it was saved with.
+    /// Returns the description of the load with which the drive was saved.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What was saved with it.
+    /// Returns the attached data.
     pub fn attached(&self) -> &[u8] {
         &self.attached
     }
 
-    /// The drive as it was, in a runtime that goes on from that instant. `profile` and `options` are those that it was made
-    /// with; times, costs and the number of iterators may be others.
+    /// Opens the drive in a runtime that continues from the saved time. `profile` and `options`
+    /// must be those of its creation, except that times, costs and the number of iterators may
+    /// differ.
     ///
     /// # Errors
-    /// [`SavedError`].
+    /// Returns [`SavedError`] if the file is damaged, or the drive would not continue as it was.
     pub fn open(
         mut self,
         profile: &DeviceProfile,

@@ -1,4 +1,4 @@
-//! What a drive is set up for, and everything that is made before its engine.
+//! The setup of a drive, and the parts that are created before its engine.
 
 use std::fmt;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use runtime::{Cores, Handle, Nanos};
 use crate::profile::DeviceProfile;
 use crate::raw_flash::RawFlash;
 
-/// How long keys may be.
+/// Limits on key length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KeyFormat {
     /// 1 to 255 bytes, as in SNIA's KV API.
@@ -31,12 +31,12 @@ impl KeyFormat {
     }
 }
 
-/// What a drive is set up for, besides its hardware.
+/// Settings of a drive, besides its hardware.
 #[derive(Clone, Debug)]
 pub struct DriveOptions {
     /// The index, and its options.
     pub engine: IndexOptions,
-    /// How long keys may be.
+    /// Limits on key length.
     pub key_format: KeyFormat,
     /// Key length that the index is sized for, in bytes.
     pub expected_key_bytes: u32,
@@ -51,7 +51,8 @@ pub struct DriveOptions {
 }
 
 impl DriveOptions {
-    /// `engine` with the sizes of the paper's workload and the defaults of the command set.
+    /// Returns options for `engine` with the sizes of the paper's workload and the defaults of the
+    /// command set.
     pub fn new(engine: impl Into<IndexOptions>) -> Self {
         Self {
             engine: engine.into(),
@@ -68,11 +69,11 @@ impl DriveOptions {
 /// Why a design cannot be set up on a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetupError {
-    /// The dumps of the drive's memory would leave it almost no superblocks.
+    /// The dumps of the drive's memory would leave too few superblocks.
     TooSmall {
         /// Superblocks of the drive.
         superblocks: u32,
-        /// Those that dumps take.
+        /// Superblocks reserved for dumps.
         reserved: u32,
     },
     /// The engine does not fit.
@@ -103,14 +104,14 @@ impl From<OpenError> for SetupError {
     }
 }
 
-/// Superblocks that clients never fill: those that flush, compaction and garbage collection leave free
-/// for each other, and what memtables take (docs/decisions/0010).
+/// Superblocks that clients never fill: those that flush, compaction and garbage collection leave
+/// free for each other, and those that memtables need (docs/decisions/0010).
 const SPARE_SUPERBLOCKS: u32 = 6;
 
-/// Superblocks that an engine needs at least.
+/// Fewest superblocks of an engine.
 const MIN_SUPERBLOCKS: u32 = 8;
 
-/// Everything that is made before the engine.
+/// The parts that are created before the engine.
 pub(crate) struct Parts {
     pub handle: Handle,
     pub flash: Flash,
@@ -161,7 +162,8 @@ impl Parts {
     }
 }
 
-/// Superblocks for one dump. Each superblock has its counters in it, and a bit for each page.
+/// Returns the superblocks for one dump. The dump includes counters for each superblock, and a bit
+/// for each page.
 fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     if index.durability() == Durability::Log {
         return 0;
@@ -176,8 +178,8 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
 }
 
 impl DeviceProfile {
-    /// Flash that an index has for pairs and for itself, in bytes: all but what is kept free for
-    /// saving memory when power fails, and for background work.
+    /// Returns the flash for pairs and index, in bytes: all except the space reserved for dumps at
+    /// a power cut and for background work.
     pub fn usable_bytes(&self, index: &IndexOptions) -> u64 {
         let geometry = &self.flash.geometry;
         let reserved = 2 * superblocks_for_dump(self, index) + SPARE_SUPERBLOCKS;
@@ -185,7 +187,7 @@ impl DeviceProfile {
         geometry.capacity_bytes() / u64::from(geometry.blocks_per_die()) * u64::from(usable)
     }
 
-    /// The longest value that a drive takes, in bytes.
+    /// Returns the longest value that a drive accepts, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
         pages::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
     }

@@ -1,56 +1,56 @@
-//! How a command ended, in the terms of the NVMe Key Value Command Set.
+//! Outcome of a command, in the terms of the NVMe Key Value Command Set.
 
 use std::fmt;
 
 use pages::EngineError;
 
 /// Why a command did not succeed. The numbers are status codes: generic ones (status code type 0h),
-/// of which those from 80h on belong to the Key Value command set, and from C0h on our own, for
+/// which from 80h on are those of the Key Value Command Set; from C0h on this drive's own codes for
 /// iterators (status code type 7h, vendor specific).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Status {
     /// The drive has no such command: iterators need an index in key order.
     InvalidOpcode = 0x01,
-    /// The flash did not do what it was asked to.
+    /// A flash operation failed.
     InternalError = 0x06,
-    /// The drive found damage in the background and takes no more writes.
+    /// The drive found damage during background work and accepts no more writes.
     WriteProtected = 0x20,
-    /// No room, and no garbage left to collect.
+    /// No free space, and no garbage left to collect.
     CapacityExceeded = 0x81,
-    /// The value is longer than the drive takes.
+    /// The value is longer than the drive accepts.
     InvalidValueSize = 0x85,
-    /// The key is empty or longer than the drive takes.
+    /// The key is empty or longer than the drive accepts.
     InvalidKeySize = 0x86,
     /// No value is stored under the key.
     KeyDoesNotExist = 0x87,
-    /// What is stored cannot be read back as it was written.
+    /// Stored data cannot be read back as they were written.
     UnrecoveredError = 0x88,
-    /// A value is stored under the key, and the command asked that there be none.
+    /// A value is stored under the key, and the command required that none exists.
     KeyExists = 0x89,
-    /// There is no such iterator: it was destroyed, or never made.
+    /// The handle is not open: the iterator was destroyed, or never created.
     InvalidIterator = 0xC0,
-    /// As many iterators are open as there may be.
+    /// The maximum number of iterators is open.
     TooManyIterators = 0xC1,
-    /// There is no pair from here on. Seek is still possible.
+    /// No pair follows. Seek is still possible.
     EndOfRange = 0xC2,
-    /// The iterator stands nowhere yet: Seek first.
+    /// The iterator has no position yet: Seek first.
     NotPositioned = 0xC3,
-    /// More deleted keys than one command passes lie here; the position is kept, ask again.
+    /// More deleted keys follow than one command skips; the position is kept: repeat the command.
     AskAgain = 0xC4,
-    /// The snapshot was too old to be kept. Make a new iterator.
+    /// The snapshot has expired. Create a new iterator.
     SnapshotTooOld = 0xC5,
-    /// There is no memory for another iterator.
+    /// Not enough memory for another iterator.
     IteratorMemory = 0xC6,
 }
 
 impl Status {
-    /// The status code type: 0h generic, 7h vendor specific.
+    /// Returns the status code type: 0h generic, 7h vendor specific.
     pub const fn code_type(self) -> u8 {
         if self.code() >= 0xC0 { 7 } else { 0 }
     }
 
-    /// The status code.
+    /// Returns the status code.
     pub const fn code(self) -> u8 {
         self as u8
     }

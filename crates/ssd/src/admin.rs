@@ -1,7 +1,7 @@
-//! Admin commands as they come over NVMe: dwords and data in, status, dword 0 and data out.
+//! NVMe admin commands: dwords and data in; status, dword 0 and data out.
 //!
-//! What concerns sets and windows, and no more: Identify (controller, namespace, NVM Set List), Get
-//! Log Page (0Ah, 0Bh), Get and Set Features (0Bh, 13h, 14h), Asynchronous Event Request. Each set is
+//! Only the commands for sets and windows: Identify (controller, namespace, NVM Set List), Get Log
+//! Page (0Ah, 0Bh), Get and Set Features (0Bh, 13h, 14h), Asynchronous Event Request. Each set is
 //! one namespace of the same number.
 
 use std::num::NonZeroU32;
@@ -16,35 +16,34 @@ use block::{BlockDevice, DeviceError, SetShape};
 
 use crate::drive::Ssd;
 
-/// Identify's opcode is that of the set list; these are its other Controller or Namespace
-/// Structures.
+/// CNS values of Identify besides that of the NVM Set List.
 const CNS_NAMESPACE: u8 = 0x00;
 const CNS_CONTROLLER: u8 = 0x01;
 const IDENTIFY_BYTES: usize = 4096;
-/// Get Features, Select "supported capabilities": the value can be changed, and is not saved.
+/// Reply to Get Features with Select "supported capabilities": changeable, not saveable.
 const CHANGEABLE: u32 = 1 << 2;
 
-/// A command.
+/// An admin command.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AdminCommand {
     /// Opcode.
     pub opcode: u8,
-    /// NSID.
+    /// Namespace identifier (NSID).
     pub namespace: u32,
     /// Command dwords 10 to 15.
     pub dwords: [u32; 6],
-    /// What the host sends.
+    /// Data from the host.
     pub data: Vec<u8>,
 }
 
-/// How it ended.
+/// Completion of an admin command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AdminCompletion {
     /// Status code type and status code.
     pub status: Status,
     /// Dword 0 of the completion.
     pub dword0: u32,
-    /// What the drive sends.
+    /// Data to the host.
     pub data: Vec<u8>,
 }
 
@@ -78,8 +77,8 @@ impl From<DeviceError> for AdminCompletion {
 type Answer = Result<AdminCompletion, AdminCompletion>;
 
 impl Ssd {
-    /// Carries out an admin command. Window commands and Asynchronous Event Requests may take as
-    /// long as what they wait for.
+    /// Executes an admin command. Window commands and Asynchronous Event Requests complete only
+    /// when their transition or event happens.
     pub async fn admin(&self, command: &AdminCommand) -> AdminCompletion {
         let answer = match command.opcode {
             SetFeatures::OPCODE => self.set_features(command).await,
@@ -149,7 +148,7 @@ impl Ssd {
                 self.plm_events().await?.encode()
             }
         };
-        // Behind its end a log page reads as zeros.
+        // Reads past the end of a log page return zeros.
         let end = (get.span.offset_bytes() + get.span.length_bytes()) as usize;
         let mut page = page;
         page.resize(page.len().max(end), 0);
@@ -200,7 +199,7 @@ fn controller_fields(sets: &[SetShape]) -> ControllerFields {
     ControllerFields {
         attributes: if has_windows { base.with(windows) } else { base },
         announces_event_aggregate: has_windows,
-        // The default level 4 and the fast fail level 15, which the standard asks for.
+        // The default level 4 and the fast fail level 15, which the standard requires.
         read_recovery_levels: if has_windows { 1 << 4 | 1 << 15 } else { 0 },
         largest_set: sets.len() as u16,
         largest_endurance_group: 1,

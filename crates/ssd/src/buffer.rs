@@ -1,8 +1,8 @@
-//! The write buffer: newest versions that are not on flash yet. Decisions only.
+//! The write buffer: newest versions that are not on flash yet. Decisions only, no I/O.
 //!
-//! A block that is overwritten while it waits costs no second program. One that is overwritten
-//! while its program is under way has two versions here; the newer waits until the older has
-//! landed, so that programs of one block never overtake each other.
+//! A block that is overwritten while it waits costs no second program. A block that is overwritten
+//! while its program is in flight has two versions here; the newer one waits until the older one's
+//! program has ended, so that programs of one block never overtake each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,11 +11,11 @@ use runtime::Permit;
 
 use crate::page::{Lpn, Sequence, Versioned};
 
-/// A version and the room it takes.
+/// A version and the buffer room it occupies.
 struct Buffered {
     sequence: Sequence,
     block: Block,
-    /// A flush that was asked for in this generation, or later, waits for it.
+    /// A Flush issued in this generation or a later one waits for the version.
     generation: u64,
     _room: Permit,
 }
@@ -24,30 +24,31 @@ struct Buffered {
 struct Entry {
     waiting: Option<Buffered>,
     programming: Option<Buffered>,
-    /// The block was discarded while its program was under way: where it lands is of no use.
+    /// Whether the block was discarded while its program was in flight: the programmed copy is not
+    /// mapped.
     is_discarded: bool,
 }
 
-/// What is buffered.
+/// The buffered versions of a set.
 #[derive(Default)]
 pub(crate) struct Buffer {
     entries: BTreeMap<Lpn, Entry>,
-    /// Blocks that wait for a program, oldest first. Some may have gone meanwhile.
+    /// Blocks that wait for a program, oldest first. Some may have left the buffer since.
     queue: VecDeque<Lpn>,
     waiting: u32,
     programming: u32,
     generation: u64,
-    /// Versions of each generation that are not on flash.
+    /// Versions of each generation that are not on flash yet.
     unsafe_versions: BTreeMap<u64, u32>,
 }
 
 impl Buffer {
-    /// Takes a version in; it replaces one that waits.
+    /// Inserts a version; it replaces one that waits.
     pub(crate) fn insert(&mut self, lpn: Lpn, sequence: Sequence, block: Block, room: Permit) {
         let entry = self.entries.entry(lpn).or_default();
         let mut new = Buffered { sequence, block, generation: self.generation, _room: room };
         if let Some(old) = entry.waiting.take() {
-            // A flush that waits for the old version waits for the new one in its place.
+            // A Flush that waits for the old version waits for its replacement.
             new.generation = old.generation;
         } else {
             self.waiting += 1;
@@ -59,36 +60,37 @@ impl Buffer {
         entry.waiting = Some(new);
     }
 
-    /// The newest version of a block, if it is here.
+    /// Returns the newest version of a block, if it is buffered.
     pub(crate) fn get(&self, lpn: Lpn) -> Option<&Block> {
         let entry = self.entries.get(&lpn)?;
         let landing = entry.programming.as_ref().filter(|_| !entry.is_discarded);
         entry.waiting.as_ref().or(landing).map(|version| &version.block)
     }
 
-    /// Blocks that wait for a program and whose turn it could be.
+    /// Returns the number of blocks that wait for a program.
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Whether nothing is here.
+    /// Returns whether the buffer is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0 && self.programming == 0
     }
 
-    /// Whether programs are under way.
+    /// Returns whether programs are in flight.
     pub(crate) fn is_programming(&self) -> bool {
         self.programming > 0
     }
 
-    /// Takes up to `most` versions for a program, oldest first.
+    /// Moves up to `most` versions into a program, oldest first.
     pub(crate) fn take(&mut self, most: u32) -> Vec<Versioned> {
         let mut taken = Vec::with_capacity(most as usize);
         while taken.len() < most as usize {
             let Some(lpn) = self.queue.pop_front() else { break };
             let Some(entry) = self.entries.get_mut(&lpn) else { continue };
             if entry.programming.is_some() {
-                continue; // it comes back to the queue when that has landed
+                // The block is queued again when that program has ended.
+                continue;
             }
             let Some(version) = entry.waiting.take() else { continue };
             let (sequence, block) = (version.sequence, version.block.clone());
@@ -100,8 +102,8 @@ impl Buffer {
         taken
     }
 
-    /// The program of a version has ended. False if the block was discarded meanwhile: the mapping
-    /// must not point there.
+    /// Notes that the program of a version has ended. Returns false if the block was discarded
+    /// meanwhile: the mapping must not point to the copy.
     pub(crate) fn landed(&mut self, lpn: Lpn) -> bool {
         let entry = self.entries.get_mut(&lpn).expect("what is being programmed is here");
         let landed = entry.programming.take().expect("it was being programmed");
@@ -116,7 +118,7 @@ impl Buffer {
         is_wanted
     }
 
-    /// Forgets a block. True if it was here.
+    /// Discards a block. Returns whether it was buffered.
     pub(crate) fn discard(&mut self, lpn: Lpn) -> bool {
         let Some(entry) = self.entries.get_mut(&lpn) else { return false };
         let was_here = entry.waiting.is_some() || !entry.is_discarded;
@@ -141,18 +143,19 @@ impl Buffer {
         }
     }
 
-    /// Begins a new generation; what is here belongs to the returned one or to earlier ones.
+    /// Begins a new generation. Versions now in the buffer belong to the returned generation or to
+    /// earlier ones.
     pub(crate) fn begin_generation(&mut self) -> u64 {
         self.generation += 1;
         self.generation - 1
     }
 
-    /// Whether everything of `generation` and earlier ones is on flash.
+    /// Returns whether all versions of `generation` and of earlier ones are on flash.
     pub(crate) fn is_safe(&self, generation: u64) -> bool {
         self.unsafe_versions.keys().next().is_none_or(|oldest| *oldest > generation)
     }
 
-    /// Everything that is here, for the dump at a power cut: of each block the newest version.
+    /// Returns the newest version of each buffered block, for the dump at a power cut.
     pub(crate) fn newest(&self) -> impl Iterator<Item = Versioned> + '_ {
         self.entries.iter().filter_map(|(lpn, entry)| {
             let landing = entry.programming.as_ref().filter(|_| !entry.is_discarded);

@@ -1,7 +1,7 @@
-//! The commands of a host: each crosses the link, is carried out by its set, and crosses the link
-//! back. Every one is under way from the call on ([`firmware::submit`]).
+//! Host commands: each crosses the link, is executed by its set, and its completion crosses the
+//! link back. Each command is in flight from the call on ([`firmware::submit`]).
 //!
-//! A set that is lost answers none of them, nor those that are under way when it is lost.
+//! Commands to a lost set fail, including those in flight when it is lost.
 
 use std::rc::Rc;
 
@@ -27,9 +27,9 @@ impl Ssd {
         firmware::submit(self.handle(), name, command(self.clone()))
     }
 
-    /// The set, if it can carry out a command. That a set is lost is heard over the link: or a client
-    /// that tries again and again would stop the clock. What is wrong with a command itself is known
-    /// to the host at once.
+    /// Returns the set if it can execute a command. The loss of a set is reported over the link: a
+    /// client that retries in a loop would otherwise stop virtual time. The host detects invalid
+    /// commands at once.
     async fn admitted(&self, set: Result<&Rc<Set>, DeviceError>) -> Result<Rc<Set>, DeviceError> {
         if let Err(DeviceError::Gone(_)) = set {
             self.complete(0).await;
@@ -55,8 +55,8 @@ impl Ssd {
                 return Err(DeviceError::Unreadable { set: id, block: u64::from(block) });
             }
         };
-        // The link is asked for when the data are there, not before: in the meantime it carries what
-        // other sets have ready, however long this one's memory takes.
+        // The link is requested only when the data are ready: until then it can carry the data of
+        // other sets, however long this set's memory takes.
         self.handle().sleep_until(in_memory).await;
         self.complete_in(lane, bytes_of(read.len())).await;
         self.present(id).map(|_| read)
@@ -77,7 +77,7 @@ impl Ssd {
         self.present(id).map(drop)
     }
 
-    /// The end of a window command.
+    /// Completes a window command.
     async fn answer<T>(&self, set: SetId, done: Result<T, Status>) -> Result<T, DeviceError> {
         self.complete(0).await;
         self.present(set)?;

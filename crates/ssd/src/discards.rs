@@ -1,4 +1,4 @@
-//! Blocks that were discarded, and when: what stands between a reader after a power cut and older
+//! Discarded ranges with their sequences. They keep reads after a power cut from returning older
 //! versions that are still on flash.
 
 use std::collections::BTreeMap;
@@ -6,18 +6,18 @@ use std::ops::Range;
 
 use crate::page::{Lpn, Sequence};
 
-/// Bytes of a range in a checkpoint.
+/// Bytes of a range in a dump.
 pub(crate) const ENTRY_BYTES: usize = 16;
 
 /// Discarded ranges, disjoint, each with the sequence of its discard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Discards {
-    /// By first block: the block behind the last, and the sequence.
+    /// First block of each range -> end (exclusive) and sequence.
     ranges: BTreeMap<u32, (u32, Sequence)>,
 }
 
 impl Discards {
-    /// Ranges it holds.
+    /// Returns the number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -30,9 +30,10 @@ impl Discards {
         }
     }
 
-    /// A block has a newer version on flash. Where forgetting that it was discarded would take more
-    /// than `limit` ranges, nothing is forgotten: the version's sequence is greater than that of the
-    /// discard, so it does no harm here, as in what was saved before.
+    /// Notes that a newer version of a block is on flash: removes the block from its range. If the
+    /// split would make more than `limit` ranges, the range is left unchanged. The entry is
+    /// harmless, as it is in earlier dumps, because the version's sequence is greater than that of
+    /// the discard.
     pub(crate) fn landed(&mut self, lpn: Lpn, limit: usize) {
         let Some((start, (end, _))) = self.ranges.range(..=lpn.0).next_back() else { return };
         let is_inside = *start < lpn.0 && lpn.0 + 1 < *end;
@@ -41,7 +42,7 @@ impl Discards {
         }
     }
 
-    /// Forgets that `blocks` were discarded.
+    /// Removes `blocks` from the discarded ranges.
     fn remove(&mut self, blocks: Range<u32>) {
         self.split(blocks.start);
         self.split(blocks.end);
@@ -50,7 +51,7 @@ impl Discards {
         }
     }
 
-    /// Cuts the range that `at` is in the middle of.
+    /// Splits the range that contains `at`.
     fn split(&mut self, at: u32) {
         if let Some((_, (end, sequence))) = self.ranges.range_mut(..at).next_back()
             && *end > at
@@ -61,18 +62,19 @@ impl Discards {
         }
     }
 
-    /// When the block was discarded, if it was. It may have been written since.
+    /// Returns the sequence of the block's discard, if it was discarded. It may have been written
+    /// since.
     pub(crate) fn get(&self, lpn: Lpn) -> Option<Sequence> {
         let (_, (end, sequence)) = self.ranges.range(..=lpn.0).next_back()?;
         (*end > lpn.0).then_some(*sequence)
     }
 
-    /// The discarded ranges.
+    /// Returns the discarded ranges.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u32>> + '_ {
         self.ranges.iter().map(|(start, (end, _))| *start..*end)
     }
 
-    /// Its bytes: for each range first block, blocks, sequence.
+    /// Encodes the ranges: for each its first block, number of blocks, and sequence.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.ranges.len() * ENTRY_BYTES);
         for (start, (end, sequence)) in &self.ranges {
@@ -83,7 +85,7 @@ impl Discards {
         bytes
     }
 
-    /// The other way round; `None` if these are not such bytes.
+    /// Decodes the ranges; `None` if the bytes are invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
         let mut ranges = BTreeMap::new();
@@ -100,7 +102,7 @@ impl Discards {
         rest.is_empty().then_some(Self { ranges })
     }
 
-    /// The greatest sequence in it.
+    /// Returns the greatest sequence of a discard.
     pub(crate) fn newest(&self) -> Sequence {
         self.ranges.values().map(|(_, sequence)| *sequence).max().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The drive: sets side by side behind one host link.
+//! The drive: NVM sets that share one host link.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::stats::SetStats;
 #[derive(Clone)]
 pub struct Ssd {
     inner: Rc<Inner>,
-    /// The submission queue that commands of this handle go by.
+    /// The submission queue of this handle's commands.
     queue: u16,
 }
 
@@ -30,7 +30,7 @@ struct Inner {
     profile: Rc<SsdProfile>,
     sets: Vec<Rc<Set>>,
     link: Link,
-    /// That of [`Lane::Apart`], for a drive that has such.
+    /// The link of [`Lane::Apart`], for a drive that has this lane.
     link_apart: Option<Link>,
     events: Rc<EventBell>,
     event_config: Cell<AsyncEventConfig>,
@@ -42,49 +42,49 @@ pub struct SsdImage {
 }
 
 impl SsdImage {
-    /// The cells of a set: for tests that damage them.
+    /// Returns the cells of a set: for tests that damage them.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`].
+    /// Returns [`DeviceError::NoSuchSet`] if the drive has no such set.
     pub fn array_mut(&mut self, set: SetId) -> Result<&mut NandArray, DeviceError> {
         let image = self.sets.get_mut(usize::from(set.get()) - 1);
         image.map(|image| &mut image.array).ok_or(DeviceError::NoSuchSet(set))
     }
 }
 
-/// A drive that has power again and is on its way up.
+/// A drive that recovers after a power cut.
 pub struct Recovery {
     parts: Parts,
     sets: Vec<Rc<Set>>,
     under_way: Vec<JoinHandle<()>>,
 }
 
-/// What a set did, and how it stands.
+/// Counters and state of a set.
 #[derive(Clone, Debug)]
 pub struct SetReport {
     /// Counters of the firmware.
     pub firmware: SetStats,
     /// Counters of the flash.
     pub flash: FlashStats,
-    /// Superblocks that are free.
+    /// Free superblocks.
     pub free_superblocks: u32,
-    /// Superblocks that data may be in.
+    /// Superblocks that can hold data.
     pub superblocks: u32,
     /// Least and most erases of a superblock.
     pub wear: (u32, u32),
-    /// Memory of this program that the mapping takes, in bytes.
+    /// Memory of this process for the mapping, in bytes.
     pub mapping_bytes: u64,
-    /// Why it answers no command, if it does not.
+    /// Why the set is lost; `None` if it is not.
     pub failure: Option<SetFailure>,
 }
 
 impl Ssd {
-    /// A drive that `precondition` happened to, each of its sets alike.
+    /// Creates a drive in the state of `precondition`, equal for all its sets.
     pub fn new(handle: &Handle, profile: &SsdProfile, precondition: Precondition) -> Self {
         Self::with_fault(handle, profile, precondition, Planted::default())
     }
 
-    /// The same with a deliberate bug, for tests of the tests.
+    /// Creates a drive with a planted bug, for tests of the tests.
     pub fn with_fault(
         handle: &Handle,
         profile: &SsdProfile,
@@ -100,8 +100,8 @@ impl Ssd {
         Self::of_sets(&parts, sets.collect())
     }
 
-    /// A drive that gets power again. Returns when every set takes commands, or is lost: then
-    /// [`SetReport::failure`] says why.
+    /// Recovers a drive after a power cut. Returns when every set takes commands or is lost;
+    /// [`SetReport::failure`] reports why it is lost.
     pub async fn recover(
         handle: &Handle,
         profile: &SsdProfile,
@@ -125,8 +125,9 @@ impl Ssd {
         Self { inner: Rc::new(inner), queue: 0 }
     }
 
-    /// A handle to the same drive whose commands go by this submission queue. Queues differ only where so many commands are
-    /// outstanding that a set has no slot for all (`queue_depth`): there they come in turns.
+    /// Returns a handle to the same drive whose commands use this submission queue. Queues matter
+    /// only when more commands are outstanding than a set has slots (`queue_depth`): the queues
+    /// then get slots in turns.
     #[must_use]
     pub fn submission_queue(&self, queue: u16) -> Self {
         Self { queue, ..self.clone() }
@@ -136,20 +137,20 @@ impl Ssd {
         self.queue
     }
 
-    /// Cuts the power now. Nothing that is under way ever completes.
+    /// Cuts the power now. Commands in flight never complete.
     pub fn power_cut(&self, rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
         power_cut(&self.inner.sets, rng)
     }
 
-    /// The profile it was made from.
+    /// Returns the profile of the drive.
     pub fn profile(&self) -> &SsdProfile {
         &self.inner.profile
     }
 
-    /// What a set did.
+    /// Returns the counters and the state of a set.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`].
+    /// Returns [`DeviceError::NoSuchSet`] if the drive has no such set.
     pub fn report(&self, set: SetId) -> Result<SetReport, DeviceError> {
         let set = self.set(set)?;
         let (free_superblocks, superblocks) = set.space();
@@ -164,27 +165,27 @@ impl Ssd {
         })
     }
 
-    /// How often a set left its deterministic window without being told to.
+    /// Returns how often a set left its deterministic window without a command of the host.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`].
+    /// Returns [`DeviceError::NoSuchSet`] if the drive has no such set.
     pub fn windows_broken(&self, set: SetId) -> Result<u64, DeviceError> {
         Ok(self.set(set)?.stats().windows_broken)
     }
 
-    /// The flash of a set: for tests that look at it or damage it.
+    /// Returns the flash of a set: for tests that inspect or damage it.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`].
+    /// Returns [`DeviceError::NoSuchSet`] if the drive has no such set.
     pub fn flash(&self, set: SetId) -> Result<&flash::Flash, DeviceError> {
         Ok(self.set(set)?.flash())
     }
 
-    /// Takes a set away, with all it holds and for ever: from now on every command to it fails
-    /// with [`DeviceError::Gone`], those that are under way too. For tests of what stands above.
+    /// Fails a set permanently, with all its data: from now on every command to it fails with
+    /// [`DeviceError::Gone`], including commands in flight. For tests of the layers above.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`].
+    /// Returns [`DeviceError::NoSuchSet`] if the drive has no such set.
     pub fn fail_set(&self, set: SetId) -> Result<(), DeviceError> {
         self.set(set)?.fail(SetFailure::TakenAway);
         Ok(())
@@ -204,7 +205,7 @@ impl Ssd {
         self.inner.sets.iter().enumerate().map(shape).collect()
     }
 
-    /// Sets that have events, by index.
+    /// Returns the indices of the sets that have events.
     pub(crate) fn sets_with_events(&self) -> impl Iterator<Item = usize> {
         let sets = self.inner.sets.iter().enumerate().filter(|(_, set)| set.has_events());
         sets.map(|(index, _)| index)
@@ -215,13 +216,13 @@ impl Ssd {
         self.inner.sets.get(index).ok_or(DeviceError::NoSuchSet(id))
     }
 
-    /// The set, if it is not lost.
+    /// Returns the set, unless it is lost.
     pub(crate) fn present(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
         let set = self.set(id)?;
         if set.failure().is_some() { Err(DeviceError::Gone(id)) } else { Ok(set) }
     }
 
-    /// The set, if it has these blocks.
+    /// Returns the set if it contains these blocks.
     pub(crate) fn within(
         &self,
         id: SetId,
@@ -236,17 +237,17 @@ impl Ssd {
         Ok(set)
     }
 
-    /// A command with that much data has crossed the link when this returns.
+    /// Waits until a command with `data_bytes` of data has crossed the link.
     pub(crate) async fn receive(&self, data_bytes: u64) {
         self.inner.handle.sleep_until(self.inner.link.receive(data_bytes)).await;
     }
 
-    /// A completion with that much data has crossed the link when this returns.
+    /// Waits until a completion with `data_bytes` of data has crossed the link.
     pub(crate) async fn complete(&self, data_bytes: u64) {
         self.complete_in(Lane::Shared, data_bytes).await;
     }
 
-    /// The same of a read in a lane.
+    /// Same as [`Self::complete`], for a read in `lane`.
     pub(crate) async fn complete_in(&self, lane: Lane, data_bytes: u64) {
         let link = match lane {
             Lane::Shared => &self.inner.link,
@@ -257,13 +258,13 @@ impl Ssd {
         self.inner.handle.sleep_until(link.complete(data_bytes)).await;
     }
 
-    /// Where a read goes that somebody asked for.
+    /// Returns the lane of a read of `class`.
     pub(crate) fn lane_of(&self, class: IoClass) -> Lane {
         let is_apart = self.inner.profile.undisturbed_clients && class.is_for_clients();
         if is_apart { Lane::Apart } else { Lane::Shared }
     }
 
-    /// Waits until a set has an event that the host was not told of, and wants to be.
+    /// Waits until a set has an event that the host was not notified of and that it enabled.
     pub(crate) async fn next_event(&self) {
         let bell = &self.inner.events;
         let is_due = || {
@@ -275,7 +276,8 @@ impl Ssd {
         bell.is_announced.set(true);
     }
 
-    /// The host has read which sets have events: it is told when another is added.
+    /// Notes that the host has read the list of sets with events: it is notified again when a set
+    /// joins the list.
     pub(crate) fn event_was_heard(&self) {
         self.inner.events.is_announced.set(false);
         self.inner.events.is_due.set(false);
@@ -292,7 +294,7 @@ impl Ssd {
 }
 
 impl Recovery {
-    /// Gives `image` power again.
+    /// Restores power to `image` and begins recovery.
     pub fn begin(handle: &Handle, profile: &SsdProfile, image: SsdImage, planted: Planted) -> Self {
         let profile = Rc::new(profile.clone());
         let events = Rc::new(EventBell::default());
@@ -304,7 +306,7 @@ impl Recovery {
         Self { parts, sets, under_way }
     }
 
-    /// The drive, when every set takes commands or is lost.
+    /// Waits until every set takes commands or is lost, and returns the drive.
     pub async fn finish(self) -> Ssd {
         for recovery in self.under_way {
             recovery.await;
@@ -312,17 +314,18 @@ impl Recovery {
         Ssd::of_sets(&self.parts, self.sets)
     }
 
-    /// Whether every set takes commands or is lost.
+    /// Returns whether every set takes commands or is lost.
     pub fn is_finished(&self) -> bool {
         self.under_way.iter().all(JoinHandle::is_finished)
     }
 
-    /// Operations that the flash of all sets was given so far: what crash points are counted in.
+    /// Returns the operations submitted so far to the flash of all sets. Crash points are counted
+    /// in these.
     pub fn flash_operations(&self) -> u64 {
         self.sets.iter().map(|set| set.flash().submitted()).sum()
     }
 
-    /// Cuts the power again.
+    /// Cuts the power again, during recovery.
     pub fn power_cut(&self, rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
         power_cut(&self.sets, rng)
     }

@@ -1,16 +1,16 @@
-//! The bell between sets with events and whoever tells the host.
+//! Notifies the task that reports sets with window events to the host.
 
 use std::cell::Cell;
 
 use runtime::Notify;
 
-/// Rings when a set comes to be among those with events.
+/// Notified when a set joins those with events.
 #[derive(Default)]
 pub(crate) struct EventBell {
     pub changed: Notify,
-    /// A set was added since the host last read which ones have events.
+    /// Whether a set was added since the host last read the list.
     pub is_due: Cell<bool>,
-    /// The host was told, and has not looked yet.
+    /// Whether the host was notified and has not read the list yet.
     pub is_announced: Cell<bool>,
 }
 

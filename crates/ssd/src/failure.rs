@@ -1,18 +1,18 @@
-//! Sets that are lost.
+//! Lost sets.
 
 use std::fmt;
 
 use firmware::DumpError;
 
-/// Why a set is lost with all it held.
+/// Why a set was lost with all its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetFailure {
-    /// [`crate::Ssd::fail_set`].
+    /// The set was failed by [`crate::Ssd::fail_set`].
     TakenAway,
-    /// What capacitors saved of it at the last power cut is damaged: what was in its buffer is
-    /// unknown, and what had been discarded.
+    /// The dump that capacitors saved at the last power cut is damaged: the contents of the buffer
+    /// and the discarded ranges are unknown.
     DumpDamaged,
-    /// What capacitors saved of it at the last power cut is not there.
+    /// The dump that capacitors saved at the last power cut is missing.
     DumpMissing,
 }
 

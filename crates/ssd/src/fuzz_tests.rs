@@ -1,4 +1,4 @@
-//! Any bytes at all to what a recovery reads: pages, discarded ranges, dumps.
+//! Fuzz tests of the decoders that recovery uses: pages, discarded ranges, dumps.
 
 use std::ops::Range;
 
@@ -79,7 +79,8 @@ fn discards(rng: &mut Rng) -> Discards {
     discards
 }
 
-/// Discarded ranges are apart, hold something, and say of their blocks what they say of themselves.
+/// Checks that discarded ranges are disjoint and not empty, and that lookups of their blocks agree
+/// with them.
 fn check_discards(discards: &Discards) {
     let ranges: Vec<Range<u32>> = discards.ranges().collect();
     assert!(ranges.iter().all(|range| range.start < range.end), "{ranges:?}");

@@ -1,11 +1,12 @@
-//! A gate in front of a kind of work: closed, nothing new begins; what has begun comes to its end.
+//! A gate for one kind of work: while it is closed no work begins; work in progress continues to
+//! its end.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use runtime::Notify;
 
-/// See the module.
+/// A gate for one kind of work.
 pub(crate) struct Gate {
     is_open: Cell<bool>,
     inside: Cell<u32>,
@@ -21,7 +22,7 @@ impl Gate {
         })
     }
 
-    /// Waits until the gate is open and goes in.
+    /// Waits until the gate is open, and enters.
     pub(crate) async fn enter(self: &Rc<Self>) -> Inside {
         self.changed.wait_until(|| self.is_open.get()).await;
         self.inside.set(self.inside.get() + 1);
@@ -33,18 +34,18 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// How much work is under way behind it.
+    /// Returns the number of entrants in progress.
     pub(crate) fn inside(&self) -> u32 {
         self.inside.get()
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no work is in progress.
     pub(crate) async fn until_empty(&self) {
         self.changed.wait_until(|| self.inside.get() == 0).await;
     }
 }
 
-/// Work that is under way, until it is dropped.
+/// Work in progress, until it is dropped.
 #[must_use = "work is under way as long as this lives"]
 pub(crate) struct Inside {
     gate: Rc<Gate>,

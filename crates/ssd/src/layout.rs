@@ -1,8 +1,8 @@
-//! Slots: the places that logical blocks have on flash, and how a superblock is cut into them.
+//! Slots: places of logical blocks on flash, and the division of a superblock into slots.
 //!
 //! ```text
 //! superblock = data units .......................................... | summary units
-//! unit       = what one program writes: pages of all planes and page types of one die
+//! unit       = the pages of one program: all planes and page types of one die
 //! page       = slots of one logical block each, and a header in the spare area
 //! ```
 
@@ -16,7 +16,7 @@ use crate::page;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Slot(pub u32);
 
-/// How the flash of a set is cut up. Pure arithmetic.
+/// The division of a set's flash. Pure arithmetic.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub superblocks: Superblocks,
@@ -25,11 +25,11 @@ pub(crate) struct Layout {
     pub slots_per_unit: u32,
     /// Pages that one program writes.
     pub pages_per_unit: u32,
-    /// Slot numbers that a superblock takes, those of the summary included.
+    /// Slot numbers of a superblock, including those of the summary.
     pub slots_per_superblock: u32,
-    /// Units of a superblock.
+    /// Program units of a superblock.
     pub units: u32,
-    /// Units of them that hold logical blocks; the others hold the summary.
+    /// Units of a superblock that hold logical blocks; the others hold the summary.
     pub data_units: u32,
 }
 
@@ -44,7 +44,7 @@ impl Layout {
             let entries = data_units * slots_per_unit;
             entries.div_ceil(page::summary_entries(geometry.page_bytes)).div_ceil(pages_per_unit)
         };
-        // The largest number of data units whose summary fits behind them.
+        // The largest number of data units whose summary fits after them.
         let fits = |data_units: &u32| data_units + summary_units(*data_units) <= units;
         let data_units = (1..units).rev().find(fits).unwrap_or(0);
         Self {
@@ -58,29 +58,29 @@ impl Layout {
         }
     }
 
-    /// Logical blocks that a superblock holds.
+    /// Returns the logical blocks that a superblock holds.
     pub(crate) fn data_slots(&self) -> u32 {
         self.data_units * self.slots_per_unit
     }
 
-    /// The first slot of a superblock.
+    /// Returns the first slot of a superblock.
     pub(crate) fn first(&self, superblock: u32) -> Slot {
         Slot(superblock * self.slots_per_superblock)
     }
 
-    /// The superblock of a slot, and the slot's place in it.
+    /// Returns the superblock of a slot, and the slot's index in it.
     pub(crate) fn locate(&self, slot: Slot) -> (u32, u32) {
         (slot.0 / self.slots_per_superblock, slot.0 % self.slots_per_superblock)
     }
 
-    /// The page of a slot, and the slot's place in it.
+    /// Returns the page of a slot, and the slot's index in it.
     pub(crate) fn page(&self, slot: Slot) -> (PageAddress, u32) {
         let (superblock, index) = self.locate(slot);
         let page = self.superblocks.page(superblock, index / self.slots_per_page);
         (page, index % self.slots_per_page)
     }
 
-    /// The first slot of a page.
+    /// Returns the first slot of a page.
     pub(crate) fn first_of_page(&self, page: PageAddress) -> Slot {
         let (superblock, index) = self.superblocks.locate(page);
         Slot(self.first(superblock).0 + index * self.slots_per_page)

@@ -1,7 +1,7 @@
-//! A block drive on flash, in virtual time: what Vigil-KV (USENIX ATC'22) calls its hardware.
+//! A simulated block drive on flash, in virtual time: the hardware of Vigil-KV (USENIX ATC'22).
 //!
 //! ```text
-//!   Ssd .......... host link; implements BlockDevice                (drive.rs, commands.rs, admin.rs)
+//!   Ssd .......... host link; implements BlockDevice  (drive.rs, commands.rs, admin.rs)
 //!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
 //!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
 //!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
@@ -10,8 +10,9 @@
 //!        `- Flash .... its dies and channels                          (crate flash)
 //! ```
 //!
-//! Crate `block` has the seam and the bytes of the standard's window commands. Cost of a 4 KiB read in simulation: five
-//! steps of the executor. Memory is in proportion to the blocks written; a prefilled drive costs none.
+//! The crate `block` has the `BlockDevice` trait and the encodings of NVMe's window commands. A
+//! 4 KiB read costs the simulation five steps of the executor. Memory grows with the number of
+//! blocks written; a prefilled drive costs none.
 
 #![forbid(unsafe_code)]
 

@@ -1,33 +1,35 @@
-//! Which pages of the mapping are in memory, where a profile keeps a part of it there. Decisions only.
+//! Cache of mapping pages, for a profile that keeps only a part of the mapping in memory. Decisions
+//! only.
 //!
-//! A mapping page has the places of 1,024 blocks. What is in memory is what was used last; a page that was changed
-//! there has to be written when it leaves ("DFTL", Gupta, Kim, Urgaonkar, ASPLOS'09). Where each mapping page is on
-//! flash is always in memory.
+//! A mapping page has the places of 1,024 blocks. The cache holds the most recently used pages; a
+//! modified page must be written when it is evicted ("DFTL", Gupta, Kim, Urgaonkar, ASPLOS'09). The
+//! places of the mapping pages themselves are always in memory.
 //!
-//! Blocks that collection moves do not ask for their pages one by one. Pages that are not in memory owe the change
-//! until the superblock has been copied, and each is then read and written once, however many of its blocks have moved
-//! (DFTL's batches); one that comes into memory before that takes it in there.
+//! Blocks moved by collection do not request their pages one by one. A page that is not in memory
+//! owes the change until its superblock has been copied; then it is read and written once, however
+//! many of its blocks have moved (DFTL's batches). A page that comes into memory earlier takes the
+//! change there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Blocks whose places are in one mapping page: 4 KiB of 4 bytes each.
+/// Blocks with places in one mapping page: 4 KiB of 4 bytes each.
 pub(crate) const BLOCKS_PER_PAGE: u32 = 1024;
 
-/// See the module.
+/// The cache of mapping pages.
 pub(crate) struct MapCache {
     /// Pages that fit.
     capacity: usize,
     pages: BTreeMap<u32, Used>,
     by_use: BTreeMap<u64, u32>,
     clock: u64,
-    /// Being read.
+    /// Pages being read.
     coming: BTreeSet<u32>,
     leaving: Leaving,
-    /// Of the collection that goes on.
+    /// Pages with owed changes of the collection in progress.
     owed: BTreeSet<u32>,
-    /// Of those before it: to be read and changed.
+    /// Pages with owed changes of completed collections: to be read and modified.
     due: BTreeSet<u32>,
-    /// A collection has ended whose pages are still among those that owe.
+    /// Whether a completed collection still has pages in `owed`.
     has_more: bool,
 }
 
@@ -36,17 +38,17 @@ struct Used {
     is_changed: bool,
 }
 
-/// Pages that were changed and are to be written: in memory until a program takes them. Programs of a page never
-/// overtake each other.
+/// Evicted modified pages, to be written: they stay in memory until a program contains them.
+/// Programs of a page never overtake each other.
 #[derive(Default)]
 struct Leaving {
-    /// Those that a program can take, by when they left.
+    /// Pages ready for a program, by order of eviction.
     ready: BTreeMap<u64, u32>,
     numbers: BTreeMap<u32, u64>,
     clock: u64,
-    /// Their programs are under way.
+    /// Pages whose programs are in flight.
     landing: BTreeSet<u32>,
-    /// They left again meanwhile.
+    /// Pages that were evicted again during their program.
     held: BTreeSet<u32>,
 }
 
@@ -69,7 +71,7 @@ impl Leaving {
         self.numbers.insert(page, self.clock);
     }
 
-    /// Whether it was there.
+    /// Returns whether the page was among them.
     fn remove(&mut self, page: u32) -> bool {
         let number = self.numbers.remove(&page);
         if let Some(number) = number {
@@ -100,19 +102,19 @@ impl Leaving {
     }
 }
 
-/// What there is to do before a mapping page can be used.
+/// The step needed before a mapping page can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Nothing.
+    /// None: it is in memory.
     InMemory,
-    /// Somebody else reads it.
+    /// Another task reads it.
     Coming,
-    /// To read it: the caller does.
+    /// The caller must read it.
     Missing,
 }
 
 impl MapCache {
-    /// An empty one, for so many pages.
+    /// Creates an empty cache for `capacity` pages.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -127,7 +129,8 @@ impl MapCache {
         }
     }
 
-    /// Asks for a page. Whoever finds it missing reads it and says so by [`Self::arrived`].
+    /// Requests a page. A caller that gets [`Access::Missing`] must read the page and then call
+    /// [`Self::arrived`].
     pub(crate) fn access(&mut self, page: u32) -> Access {
         if self.pages.contains_key(&page) {
             self.put(page, false);
@@ -140,29 +143,30 @@ impl MapCache {
         if self.coming.insert(page) { Access::Missing } else { Access::Coming }
     }
 
-    /// Whether it is in memory, or about to leave it.
+    /// Returns whether a page is in memory, including those evicted but not yet written.
     pub(crate) fn is_known(&self, page: u32) -> bool {
         self.pages.contains_key(&page) || self.leaving.contains(page)
     }
 
-    /// Whether somebody reads it.
+    /// Returns whether a page is being read.
     pub(crate) fn is_coming(&self, page: u32) -> bool {
         self.coming.contains(&page)
     }
 
-    /// A page was read.
+    /// Notes that a page was read.
     pub(crate) fn arrived(&mut self, page: u32) {
         self.coming.remove(&page);
         self.put(page, false);
     }
 
-    /// A page is changed. If it has left since it was asked for, it is there again.
+    /// Modifies a page. A page evicted since its request returns to memory.
     pub(crate) fn change(&mut self, page: u32) {
         self.leaving.remove(page);
         self.put(page, true);
     }
 
-    /// A block of a page was moved: if the page is not in memory it owes that.
+    /// Notes that a block of a page was moved: modifies the page if it is in memory, else records
+    /// that it owes the change.
     pub(crate) fn change_or_owe(&mut self, page: u32) {
         if self.is_known(page) {
             self.change(page);
@@ -171,12 +175,13 @@ impl MapCache {
         }
     }
 
-    /// A collection has copied everything: what pages owe because of it is due after what is due already.
+    /// Notes that a collection has copied all its blocks: the changes it owes become due after
+    /// those that are due already.
     pub(crate) fn make_due(&mut self) {
         self.has_more = true;
     }
 
-    /// The first pages that are to be read and changed.
+    /// Returns the first `most` pages that are to be read and modified.
     pub(crate) fn due(&mut self, most: usize) -> BTreeSet<u32> {
         if self.due.is_empty() && std::mem::take(&mut self.has_more) {
             self.due = std::mem::take(&mut self.owed);
@@ -184,33 +189,34 @@ impl MapCache {
         self.due.iter().take(most).copied().collect()
     }
 
-    /// Whether two collections are behind with their changes.
+    /// Returns whether two collections are behind with their changes.
     pub(crate) fn owes_much(&self) -> bool {
         !self.due.is_empty() && !self.owed.is_empty()
     }
 
-    /// Pages that a program can take.
+    /// Returns the number of pages ready for a program.
     pub(crate) fn ready(&self) -> usize {
         self.leaving.ready.len()
     }
 
-    /// All that wait for a program.
+    /// Returns the number of pages that wait for a program, including those whose last program is
+    /// in flight.
     pub(crate) fn leaving(&self) -> usize {
         self.leaving.len()
     }
 
-    /// Takes up to `most` of them for a program. One whose last program is under way stays.
+    /// Moves up to `most` ready pages into a program. A page whose last program is in flight stays.
     pub(crate) fn take_leaving(&mut self, most: usize) -> Vec<u32> {
         self.leaving.take(most)
     }
 
-    /// The program of a page has ended.
+    /// Notes that the program of a page has ended.
     pub(crate) fn landed(&mut self, page: u32) {
         self.leaving.landed(page);
     }
 
     fn put(&mut self, page: u32, is_changed: bool) {
-        // What it owes is done with it.
+        // The change that the page owes is included.
         let was_owed = self.owed.remove(&page);
         let is_changed = self.due.remove(&page) || was_owed || is_changed;
         self.clock += 1;

@@ -1,9 +1,9 @@
-//! Which slot holds the newest version of each logical block.
+//! The mapping: the slot of each logical block's newest version on flash.
 //!
-//! One entry for each block of a full drive would be gigabytes that a simulation mostly does not
-//! look at. Blocks whose place is still the one the drive was prefilled with are computed; those
-//! written since are stored by regions, sparse ones as sorted pairs, dense ones as a table. Memory
-//! is in proportion to the blocks written.
+//! One entry for each block of a full drive would take gigabytes, and a simulation reads few of
+//! them. Places of blocks that are still where the drive was prefilled are computed. Places of
+//! blocks written since are stored by region: sparse regions as sorted pairs, dense ones as a
+//! table. Memory grows with the number of blocks written.
 
 use std::rc::Rc;
 
@@ -12,34 +12,34 @@ use crate::page::Lpn;
 use crate::prefill::Prefill;
 
 const REGION_BLOCKS: u32 = 1024;
-/// Pairs from which on a table is smaller.
+/// Pairs above which a table is smaller.
 const SPARSE_LIMIT: usize = 384;
 
 /// Stored in place of a slot: the block was discarded, or never written.
 const UNMAPPED: u32 = u32::MAX;
-/// Stored in a table: where the block was prefilled, if it was.
+/// Stored in a dense table: the block is where it was prefilled, if it was.
 const AS_PREFILLED: u32 = u32::MAX - 1;
 
-/// The map of a set.
+/// The mapping of a set.
 pub(crate) struct Mapping {
     prefill: Option<Rc<Prefill>>,
     regions: Vec<Region>,
 }
 
 enum Region {
-    /// Sorted by place in the region.
+    /// Pairs of place in the region and slot, sorted by place.
     Sparse(Vec<(u16, u32)>),
     Dense(Box<[u32; REGION_BLOCKS as usize]>),
 }
 
 impl Mapping {
-    /// The map of a set of `blocks` logical blocks that was prefilled like that.
+    /// Creates the mapping of a set with `blocks` logical blocks and the given prefill.
     pub(crate) fn new(blocks: u32, prefill: Option<Rc<Prefill>>) -> Self {
         let regions = (0..blocks.div_ceil(REGION_BLOCKS)).map(|_| Region::Sparse(Vec::new()));
         Self { prefill, regions: regions.collect() }
     }
 
-    /// Where the newest version on flash is.
+    /// Returns the slot of the newest version on flash.
     pub(crate) fn get(&self, lpn: Lpn) -> Option<Slot> {
         match self.stored(lpn) {
             Some(UNMAPPED) => None,
@@ -48,7 +48,7 @@ impl Mapping {
         }
     }
 
-    /// Sets where the newest version on flash is, and returns where it was.
+    /// Sets the slot of the newest version on flash, and returns the previous one.
     pub(crate) fn set(&mut self, lpn: Lpn, slot: Option<Slot>) -> Option<Slot> {
         let before = self.get(lpn);
         let stored = slot.map_or(UNMAPPED, |slot| slot.0);
@@ -57,13 +57,13 @@ impl Mapping {
         before
     }
 
-    /// Whether the block is where it was prefilled, if it was: nothing has been noted of it since.
+    /// Returns whether no place was stored for the block: it is where it was prefilled, if it was.
     pub(crate) fn is_untouched(&self, lpn: Lpn) -> bool {
         self.stored(lpn).is_none()
     }
 
-    /// Points to `to` if the newest version on flash still is the one at `from`.
-    /// `was_prefilled` says whether `from` was prefilled, with this block.
+    /// Points to `to` if the newest version on flash is still at `from`, and returns whether it
+    /// was. `was_prefilled`: whether `from` was prefilled with this block.
     pub(crate) fn move_from(
         &mut self,
         lpn: Lpn,
@@ -89,7 +89,7 @@ impl Mapping {
         self.regions[(lpn.0 / REGION_BLOCKS) as usize].stored(lpn.0 % REGION_BLOCKS)
     }
 
-    /// Bytes of memory it takes, about.
+    /// Returns the approximate memory of the mapping, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let of_region = |region: &Region| match region {
             Region::Sparse(pairs) => pairs.capacity() * size_of::<(u16, u32)>(),

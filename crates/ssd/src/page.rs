@@ -1,13 +1,13 @@
-//! What a flash page of the drive holds.
+//! The format of the drive's flash pages.
 //!
 //! ```text
 //! spare area: CRC-32C u32 of all that follows | kind u8 | 3 unused
 //!             for each slot: block number u32 | start u16 | bytes u16 | sequence u64
-//!             (a block that was lost has 65535 bytes)
+//!             (a lost block has length 65535)
 //! user bytes: the blocks; in a summary page, block number u32 and sequence u64 of each slot
 //! ```
-//! All numbers are little-endian. The spare area has to have room for the header; the user bytes
-//! hold a full block each. Stored is the short form of each block, end to end.
+//! All numbers are little-endian. The spare area must have room for the header; the user bytes have
+//! room for a full block per slot. Each block is stored in its short form, end to end.
 
 use block::{BLOCK_BYTES, Block};
 use runtime::PageImage;
@@ -16,23 +16,23 @@ const PREFIX_BYTES: usize = 8;
 const SLOT_BYTES: usize = 16;
 const SUMMARY_ENTRY_BYTES: usize = 12;
 
-/// In place of a length: the block was lost, or forgotten.
+/// Stored in place of a length: the block was lost, or its data were dropped.
 const LOST: u16 = u16::MAX;
 
 const DATA: u8 = 1;
 const SUMMARY: u8 = 2;
 
-/// Counts versions of blocks: a later write has a greater one. A copy keeps that of its original,
-/// or a copy of an old version could outlive the new one.
+/// Sequence number of a block version: later writes have greater numbers. A copy keeps the number
+/// of its original; otherwise a copy of an old version could outlive the new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Sequence(pub u64);
 
-/// A logical block of a set, by number.
+/// Number of a logical block of a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Lpn(pub u32);
 
 impl Lpn {
-    /// In the place of a slot that holds no block.
+    /// Marks a slot that holds no block.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
@@ -41,27 +41,27 @@ impl Lpn {
 pub(crate) struct Versioned {
     pub lpn: Lpn,
     pub sequence: Sequence,
-    /// `None` if the flash lost it: whoever reads it shall learn that, not see an older version.
+    /// `None` if the flash lost it: a reader must get that error, not an older version.
     pub block: Option<Block>,
 }
 
 impl Versioned {
-    /// Fills up a unit.
+    /// Pads a unit.
     pub(crate) const FILLER: Self =
         Self { lpn: Lpn::NONE, sequence: Sequence(0), block: Some(Block::ZERO) };
 }
 
-/// Bytes that the header takes of the spare area.
+/// Returns the bytes of the header in the spare area.
 pub(crate) fn header_bytes(page_bytes: u32) -> u32 {
     PREFIX_BYTES as u32 + page_bytes / BLOCK_BYTES * SLOT_BYTES as u32
 }
 
-/// Slots that one page of a summary describes.
+/// Returns the slots that one summary page describes.
 pub(crate) fn summary_entries(page_bytes: u32) -> u32 {
     page_bytes / SUMMARY_ENTRY_BYTES as u32
 }
 
-/// A page of these blocks.
+/// Encodes a data page of `blocks`.
 pub(crate) fn data(blocks: &[Versioned]) -> PageImage {
     let bytes_of = |one: &Versioned| one.block.as_ref().map_or(0, |block| block.bytes().len());
     let stored: usize = blocks.iter().map(bytes_of).sum();
@@ -82,14 +82,15 @@ pub(crate) fn data(blocks: &[Versioned]) -> PageImage {
     seal(bytes)
 }
 
-/// A data page of so many slots without its blocks, which read as lost from now on; as it is if it is none.
+/// Drops the payload of a data page and keeps its slot headers: later reads of its blocks find them
+/// lost. Other pages are returned unchanged.
 pub(crate) fn headers_alone(image: &PageImage, slots: u32) -> PageImage {
     let header = |place| slot(image, place).map(|version| Versioned { block: None, ..version });
     let headers: Option<Vec<_>> = (0..slots).map(header).collect();
     headers.map_or_else(|| image.clone(), |headers| data(&headers))
 }
 
-/// A page of the summary: what the slots of a superblock hold, in order.
+/// Encodes a summary page: block number and sequence of each slot of a superblock, in order.
 pub(crate) fn summary(slots: &[(Lpn, Sequence)]) -> PageImage {
     let mut bytes = Vec::with_capacity(PREFIX_BYTES + slots.len() * SUMMARY_ENTRY_BYTES);
     bytes.extend_from_slice(&[0, 0, 0, 0, SUMMARY, 0, 0, 0]);
@@ -106,7 +107,7 @@ fn seal(mut bytes: Vec<u8>) -> PageImage {
     PageImage::new(&bytes)
 }
 
-/// Whether the page is whole and of that kind.
+/// Returns whether the page is undamaged and of that kind.
 fn is_whole(image: &PageImage, kind: u8) -> bool {
     let check = |bytes: &[u8]| {
         let stored = bytes.first_chunk().map(|crc| u32::from_le_bytes(*crc));
@@ -115,7 +116,7 @@ fn is_whole(image: &PageImage, kind: u8) -> bool {
     image.verify(check) && image.bytes()[4] == kind
 }
 
-/// What slot `place` of a data page holds; `None` if the page is damaged or is no data page.
+/// Decodes slot `place` of a data page; `None` if the page is damaged or is not a data page.
 pub(crate) fn slot(image: &PageImage, place: u32) -> Option<Versioned> {
     if !is_whole(image, DATA) {
         return None;
@@ -137,7 +138,7 @@ pub(crate) fn slot(image: &PageImage, place: u32) -> Option<Versioned> {
     Some(Versioned { lpn, sequence: Sequence(sequence), block })
 }
 
-/// What a page of the summary says; `None` if it is damaged or none.
+/// Decodes a summary page; `None` if the page is damaged or is not a summary.
 pub(crate) fn read_summary(image: &PageImage) -> Option<Vec<(Lpn, Sequence)>> {
     if !is_whole(image, SUMMARY) {
         return None;

@@ -1,51 +1,51 @@
 //! Planted faults: deliberate bugs that the model tests must catch. Compiled in only with the
-//! feature `planted-faults`, which nothing but tests asks for.
+//! feature `planted-faults`, which only tests enable.
 
-/// A bug to plant.
+/// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The mapping points to a program's slots before it has ended.
+    /// The mapping points to a program's slots before the program has ended.
     MapBeforeProgram,
-    /// What is buffered when a deterministic window begins is forgotten.
+    /// Blocks buffered when a deterministic window begins are lost.
     ForgetBufferAtWindow,
-    /// A block that was moved is mapped to its new place although it was written meanwhile.
+    /// A moved block is mapped to its copy although it was overwritten meanwhile.
     MoveWithoutRecheck,
-    /// A copy counts as newer than what was written before it was made.
+    /// A copy counts as newer than writes made before the copy.
     CopyAsNew,
-    /// Superblocks are erased although clients read them.
+    /// Superblocks are erased while clients read them.
     EraseUnderReaders,
-    /// Discards are not remembered.
+    /// Discards are not saved.
     ForgetDiscards,
-    /// Superblocks are erased before the copies of their blocks have landed.
+    /// Superblocks are erased before the copies of their blocks are programmed.
     EraseBeforeCopied,
-    /// The data of blocks that are read often do not move.
+    /// Read reclaim is disabled.
     NoReclaim,
-    /// Internal jobs go on in deterministic windows.
+    /// Internal jobs continue in deterministic windows.
     JobsInWindow,
-    /// The read cache keeps what was written meanwhile.
+    /// The read cache keeps blocks that were overwritten.
     StaleCache,
-    /// Superblocks are erased before it is durable that their blocks were discarded.
+    /// Superblocks are erased before the discards of their blocks are durable.
     EraseBeforeSaved,
     /// Flush does not wait for programs.
     FlushTooEarly,
-    /// A write that is forced is acknowledged like any other.
+    /// A forced write is acknowledged before it is durable.
     IgnoreForce,
     /// Capacitors do not save the buffer.
     DumpWithoutBuffer,
-    /// Versions are counted from the beginning again after a power cut.
+    /// Sequence numbers restart after a power cut.
     SequenceRestarts,
-    /// A superblock that lost its power while it was erased is filled up and kept.
+    /// A superblock that lost power during its erase is padded and kept.
     FillErased,
-    /// A recovery erases the dump that it read.
+    /// A recovery erases the dump that it used.
     EraseDumpInUse,
-    /// What could not be read reads as zeros once it was moved.
+    /// An unreadable block reads as zeros after it was moved.
     LostAsZeros,
-    /// A lockdown begins without room for what is in the buffer.
+    /// A lockdown begins without room for the buffer.
     LockdownWithoutRoom,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 19] = [
         Self::MapBeforeProgram,
         Self::ForgetBufferAtWindow,
@@ -69,5 +69,5 @@ impl Fault {
     ];
 }
 
-/// Which fault is planted, if any.
+/// The planted fault, if any.
 pub type Planted = planted::Planted<Fault>;

@@ -1,11 +1,12 @@
-//! A drive that was written before the story begins, without simulating those writes.
+//! Prefill: the state of a drive after earlier writes, computed instead of simulated.
 //!
-//! Where each block lies is computed from its number, both ways, so that a full drive of any size
-//! costs no memory and no time. After long random overwriting under greedy collection, superblocks
-//! have been losing blocks since they were written, all at the same rate: of one that is written
-//! now all blocks are valid, of the next victim a share `u`, in between the share falls
-//! exponentially with age. Their mean is the share of slots in use `p`, hence `(1 - u) / -ln u = p`
-//! (Desnoyers, "Analytic models of SSD write performance", ACM TOS 2014, and others before).
+//! The place of each block is computed from its number, and the reverse, so a full drive of any
+//! size costs no memory and no time. After long random overwriting under greedy collection,
+//! superblocks lose valid blocks from the time they are written, all at the same rate: in a
+//! superblock that is written now all blocks are valid, in the next victim a share `u`, and in
+//! between the share falls exponentially with age. The mean of the shares is the share of slots in
+//! use `p`, hence `(1 - u) / -ln u = p` (Desnoyers, "Analytic models of SSD write performance", ACM
+//! TOS 2014, and earlier work).
 
 use std::rc::Rc;
 
@@ -15,34 +16,34 @@ use runtime::{PageImage, Permutation};
 use crate::layout::{Layout, Slot};
 use crate::page::{self, Lpn, Sequence, Versioned};
 
-/// What happened to a drive before.
+/// State of a drive before the simulation starts.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Precondition {
-    /// Nothing: fresh out of the box.
+    /// Fresh out of the box.
     #[default]
     Empty,
-    /// The first part of its blocks, as a share of all, was written once, in order.
+    /// The first part of its blocks, as a share of all (0 to 1), was written once, sequentially.
     Sequential(f64),
-    /// The same part was then overwritten at random until it reached a steady state.
+    /// The first part was written sequentially and then overwritten at random until steady state.
     Random(f64),
 }
 
-/// Where the blocks of a prefilled drive lie.
+/// The places of a prefilled drive's blocks.
 #[derive(Debug)]
 pub(crate) struct Prefill {
     layout: Layout,
-    /// Number of the first superblock that is filled; the others follow.
+    /// Number of the first filled superblock; the others follow.
     first: u32,
-    /// Blocks in each superblock and those before it.
+    /// Blocks in each superblock and in those before it.
     ends: Vec<u32>,
-    /// Numbers `0..mapped` were written; what block each is, [`MappingPages`] says.
+    /// Numbers `0..mapped` were written; [`MappingPages`] maps numbers to blocks.
     mapped: u32,
     pages: MappingPages,
     scattered: Option<Scatter>,
 }
 
-/// The mapping pages of a drive that keeps its mapping on flash: blocks from `first` on, so many of them, which come
-/// first of what was written.
+/// The mapping pages of a drive with its mapping on flash: `count` blocks from `first` on. Their
+/// numbers come first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MappingPages {
     pub first: u32,
@@ -50,7 +51,7 @@ pub(crate) struct MappingPages {
 }
 
 impl MappingPages {
-    /// When a block was written, counted in blocks.
+    /// Returns the write number of a block: its position in the order of writing.
     fn number(self, lpn: Lpn) -> u32 {
         let page = lpn.0.checked_sub(self.first).filter(|page| *page < self.count);
         page.unwrap_or(lpn.0 + self.count)
@@ -64,11 +65,11 @@ impl MappingPages {
 #[derive(Debug)]
 struct Scatter {
     blocks: Permutation,
-    /// Within each superblock.
+    /// Permutation of places within each superblock.
     places: Vec<Permutation>,
 }
 
-/// Where a number below the count of a permutation goes: the image is below it, too.
+/// Maps a number below the count of a permutation; the image is below the count too.
 fn forward(by: &Permutation, number: u32) -> u32 {
     by.forward(u64::from(number)) as u32
 }
@@ -78,7 +79,7 @@ fn backward(by: &Permutation, number: u32) -> u32 {
 }
 
 impl Prefill {
-    /// Superblocks `first..` hold `mapped` blocks, in order, in as few as that takes.
+    /// Prefills superblocks from `first` on with `mapped` blocks in order, in as few as necessary.
     pub(crate) fn sequential(layout: &Layout, first: u32, mapped: u32) -> Self {
         let slots = layout.data_slots();
         let ends = (1..=mapped.div_ceil(slots)).map(|i| (i * slots).min(mapped)).collect();
@@ -86,7 +87,8 @@ impl Prefill {
         Self { layout: layout.clone(), first, ends, mapped, pages, scattered: None }
     }
 
-    /// `count` superblocks from `first` on hold `mapped` blocks as long overwriting leaves them.
+    /// Prefills `count` superblocks from `first` on with `mapped` blocks, as long overwriting
+    /// leaves them.
     pub(crate) fn random(layout: &Layout, first: u32, count: u32, mapped: u32, seed: u64) -> Self {
         let valid = steady_state(count, layout.data_slots(), mapped);
         let ends = valid.iter().scan(0, |sum, valid| {
@@ -108,17 +110,17 @@ impl Prefill {
         }
     }
 
-    /// The same with mapping pages, which count in `mapped`.
+    /// Adds mapping pages, which are counted in `mapped`.
     pub(crate) fn with_mapping_pages(self, pages: MappingPages) -> Self {
         Self { pages, ..self }
     }
 
-    /// The superblocks that are filled.
+    /// Returns the filled superblocks.
     pub(crate) fn superblocks(&self) -> std::ops::Range<u32> {
         self.first..self.first + self.ends.len() as u32
     }
 
-    /// Blocks that a filled superblock holds.
+    /// Returns the blocks that a filled superblock holds.
     pub(crate) fn valid(&self, superblock: u32) -> u32 {
         let index = (superblock - self.first) as usize;
         self.ends[index] - self.start(index)
@@ -128,7 +130,7 @@ impl Prefill {
         index.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
-    /// Where a block is, if it was written.
+    /// Returns the slot of a block, if it was written.
     pub(crate) fn slot_of(&self, lpn: Lpn) -> Option<Slot> {
         let number = self.pages.number(lpn);
         if number >= self.mapped {
@@ -141,7 +143,7 @@ impl Prefill {
         Some(Slot(self.layout.first(self.first + index as u32).0 + place))
     }
 
-    /// Which block a slot of a filled superblock holds, if that is its newest version.
+    /// Returns the block in a slot of a filled superblock, if the slot holds its newest version.
     pub(crate) fn lpn_of(&self, slot: Slot) -> Option<Lpn> {
         let (superblock, place) = self.layout.locate(slot);
         let index = superblock.checked_sub(self.first)? as usize;
@@ -155,7 +157,7 @@ impl Prefill {
         is_valid.then(|| self.pages.lpn(number()))
     }
 
-    /// Puts it on flash.
+    /// Applies the prefill to the flash.
     pub(crate) fn apply(self: &Rc<Self>, array: &mut NandArray) {
         let blocks: Vec<BlockAddress> =
             self.superblocks().flat_map(|sb| self.layout.superblocks.blocks(sb)).collect();
@@ -165,7 +167,8 @@ impl Prefill {
 }
 
 impl PageSource for Prefill {
-    /// Stale slots name no block: they could not be told from the newest version otherwise.
+    /// Stale slots have no block number: recovery could not distinguish them from the newest
+    /// version.
     fn page(&self, page: PageAddress) -> PageImage {
         let first = self.layout.first_of_page(page);
         let filled = |place: u32| {
@@ -178,15 +181,15 @@ impl PageSource for Prefill {
     }
 }
 
-/// How many of its `slots` are valid in each of `count` superblocks, the newest first, so that they
-/// hold `mapped` blocks in all.
+/// Returns the valid slots in each of `count` superblocks of `slots` slots, newest first, with a
+/// sum of `mapped`.
 fn steady_state(count: u32, slots: u32, mapped: u32) -> Vec<u32> {
     let in_use = f64::from(mapped) / (f64::from(count) * f64::from(slots));
     assert!(in_use < 1.0, "a drive without spare slots has no steady state");
     let victim = victim_share(in_use);
     let share = |i: u32| victim.powf((f64::from(i) + 0.5) / f64::from(count));
     let mut valid: Vec<u32> = (0..count).map(|i| (f64::from(slots) * share(i)) as u32).collect();
-    // What rounding left over goes one by one to those with room, from the newest on.
+    // The rounding error is distributed one by one to superblocks with room, newest first.
     let mut missing = i64::from(mapped) - valid.iter().map(|v| i64::from(*v)).sum::<i64>();
     while missing != 0 {
         let step = missing.signum();
@@ -204,8 +207,9 @@ fn steady_state(count: u32, slots: u32, mapped: u32) -> Vec<u32> {
     valid
 }
 
-/// The share of a victim's slots that are still valid when a share `in_use` of all are, under random overwriting and
-/// greedy collection: the `u` with `(1 - u) / -ln u = in_use` (Desnoyers).
+/// Returns the share of a victim's slots that are still valid when a share `in_use` of all slots
+/// is, under random overwriting and greedy collection: the `u` with `(1 - u) / -ln u = in_use`
+/// (Desnoyers).
 pub fn victim_share(in_use: f64) -> f64 {
     let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
     for _ in 0..100 {

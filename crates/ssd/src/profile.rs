@@ -1,4 +1,4 @@
-//! Profiles of block drives: physical parameters and what the firmware is set up for.
+//! Profiles of block drives: physical parameters and firmware settings.
 
 mod numbers;
 mod space;
@@ -11,59 +11,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::map_cache::BLOCKS_PER_PAGE;
 
-/// A block drive. Numbers are of the whole drive; each of its sets has its share.
+/// A block drive. Numbers are for the whole drive; each NVM set gets an equal share.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdProfile {
-    /// Its name in results.
+    /// Name of the drive in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description, one sentence.
     pub description: String,
-    /// NVM sets it is cut into. Each has its own cores, memory and channels.
+    /// NVM sets of the drive. Each has its own cores, memory and channels.
     pub sets: u32,
-    /// Bytes that users see, over all sets: whole blocks. What does not divide into sets is left out.
+    /// User capacity of all sets in bytes, a multiple of the block size. A remainder that does not
+    /// divide into the sets is unused.
     pub user_bytes: u64,
-    /// Its flash.
+    /// NAND flash.
     pub flash: FlashProfile,
-    /// Its firmware's processor.
+    /// Processor of the firmware.
     pub controller: Controller,
-    /// Its memory.
+    /// Memory.
     pub dram: Dram,
-    /// How much of its mapping is in memory; absent if all of it is.
+    /// How much of the mapping is in memory; `None` if all of it is.
     pub mapping: Option<PagedMapping>,
-    /// Its write buffer.
+    /// Write buffer.
     pub buffer: WriteBuffer,
-    /// Its background work.
+    /// Background work.
     pub background: Background,
-    /// Its predictable-latency windows, if it has any.
+    /// Predictable-latency windows, if the drive supports them.
     pub plm: Option<PlmProfile>,
-    /// How the host reaches it.
+    /// Link to the host.
     pub host: HostLink,
-    /// Whether reads that clients wait for have queues, cores, memory, link, channels and dies to themselves, so that nothing
-    /// in the background disturbs them. No drive has that, and none knows who reads: it is the bound of what keeping them
-    /// apart can bring. Simulation only.
+    /// Whether client reads have queues, cores, memory, link, channels and dies of their own, so
+    /// that no background work disturbs them. No real drive has this, and none knows which reads
+    /// come from clients: it is the upper bound of the gain of isolating them. Simulation only.
     #[serde(default)]
     pub undisturbed_clients: bool,
 }
 
-/// The processor that runs the firmware, and what the firmware costs.
+/// The processor of the firmware, and the firmware's costs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Processor cores of the drive.
     pub cores: u32,
-    /// Time that a command occupies a core for, in microseconds: bounds commands per second.
+    /// Core time of a command, in microseconds: limits commands per second.
     pub command_us: f64,
-    /// Time that a command takes in stages that overlap with others, in microseconds: adds to
-    /// latency only.
+    /// Time of a command in pipeline stages that overlap with other commands, in microseconds: adds
+    /// to latency only.
     pub pipeline_us: f64,
-    /// Core time for each further block of a command, in nanoseconds.
+    /// Core time for each block of a command after the first, in nanoseconds.
     pub block_ns: f64,
     /// Core time to place a block on flash and enter it in the mapping, in nanoseconds.
     pub map_ns: f64,
-    /// Longest stretch that background work keeps a core, in microseconds.
+    /// Longest time for which background work keeps a core, in microseconds.
     pub quantum_us: f64,
-    /// Commands that a set holds at a time; more wait outside.
+    /// Commands that a set executes at a time; further commands wait in their submission queues.
     pub queue_depth: u32,
 }
 
@@ -71,25 +72,26 @@ pub struct Controller {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dram {
-    /// Its size in bytes: mapping, write buffer and read cache have to fit.
+    /// Size in bytes: mapping, write buffer and read cache must fit.
     pub bytes: u64,
-    /// Its speed in decimal megabytes per second.
+    /// Speed in decimal megabytes per second.
     pub mb_per_s: f64,
     /// Time of an access, in nanoseconds.
     pub access_ns: f64,
-    /// For blocks that were read ahead, in bytes.
+    /// Memory for blocks read ahead, in bytes.
     pub read_cache_bytes: u64,
-    /// How far a client that reads in order is read ahead of, in bytes; 0 for not at all.
+    /// Read-ahead distance for a client that reads sequentially, in bytes; 0 disables read-ahead.
     pub read_ahead_bytes: u64,
 }
 
-/// A mapping that is on flash, in pages of 1,024 blocks, and of which memory holds what was used last.
+/// A mapping stored on flash, in pages of 1,024 blocks. Memory caches the most recently used pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagedMapping {
-    /// Memory for mapping pages, in bytes: from one page (4,096 bytes) of each set on.
+    /// Memory for mapping pages, in bytes: at least one page (4,096 bytes) for each set.
     pub cached_bytes: u64,
-    /// Blocks whose places are in one of them, if not 1,024: small drives of trials have many pages with fewer.
+    /// Blocks per mapping page, if not 1,024. The small drives of trials use fewer, to have many
+    /// pages.
     #[serde(skip)]
     pub blocks_per_page: Option<u32>,
 }
@@ -100,20 +102,21 @@ impl PagedMapping {
     }
 }
 
-/// The write buffer and how it is emptied.
+/// The write buffer and its flush policy.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Whether capacitors save it in a power cut. Without them a write is durable after Flush only.
+    /// Whether capacitors save the buffer at a power cut. Without them a write is durable only
+    /// after a Flush.
     pub has_capacitors: bool,
-    /// Filled so far it is emptied at full speed, in percent.
+    /// Fill level, in percent, at which the buffer starts to be emptied at full speed.
     pub start_percent: f64,
-    /// Down to here, in percent.
+    /// Fill level, in percent, at which emptying at full speed stops.
     pub stop_percent: f64,
-    /// What is below that goes to flash in bursts of one unit for each die, this often, in
-    /// milliseconds.
+    /// Below that level data go to flash in bursts of one program unit per die; this is the
+    /// interval between bursts, in milliseconds.
     pub burst_interval_ms: f64,
 }
 
@@ -121,49 +124,53 @@ pub struct WriteBuffer {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Free superblocks, in percent of all, that garbage collection keeps. While there is less room
-    /// it goes on, at the pace of clients; as fast as it can where windows are turned on.
+    /// Free superblocks, in percent of all, that garbage collection maintains. With fewer free ones
+    /// it runs at the pace of client writes; with windows enabled, as fast as it can.
     pub start_free_percent: f64,
-    /// Free superblocks at which it ends where windows are turned on. The further from where it
-    /// begins, the longer the waves in which it comes.
+    /// Free superblocks, in percent of all, at which collection ends while windows are enabled. The
+    /// larger the distance to `start_free_percent`, the longer each wave of collection.
     pub stop_free_percent: f64,
-    /// Programs of garbage collection under way at a time, for each die.
+    /// Concurrent programs of garbage collection, for each die.
     pub programs_per_die: u32,
-    /// Dies of the drive that erase at a time, for one superblock of each set; absent for all at once. Fewer
-    /// make the longest waits of writes shorter, and more reads meet an erase: it takes longer in all.
+    /// Concurrently erasing dies of the drive, for one superblock of each set; `None` for all dies
+    /// at once. A lower limit shortens the longest waits of writes, but more reads meet an erase,
+    /// because the erase of the superblock takes longer in all.
     pub erases_at_once: Option<u32>,
-    /// Whether writes are paced while space is low; absent if they wait for room in the buffer only.
+    /// Write pacing while space is low; `None` if writes wait only for room in the buffer.
     pub pacing: Option<WritePacing>,
-    /// Reads of a block since its last erase after which its data move elsewhere.
+    /// Reads of a block since its last erase after which its data are moved (read reclaim).
     pub reclaim_reads: u64,
-    /// Reads of a block at which that cannot wait for any window.
+    /// Reads of a block at which read reclaim no longer waits for any window.
     pub critical_reads: u64,
-    /// Erases by which a superblock may lag behind the most worn.
+    /// Erases by which a superblock may lag behind the most worn one.
     pub wear_spread: u32,
-    /// Discarded ranges that are remembered; further discards are ignored, as the standard allows.
+    /// Discarded ranges that the drive remembers; further discards are ignored, as the standard
+    /// allows.
     pub discarded_ranges: u32,
 }
 
-/// Writes that go into the buffer, while space is low, only as fast as collection can go on making room for them. What is moved
-/// because of reads or wear is not reckoned with, nor are pages of a mapping on flash, which go without it.
+/// Write pacing: while space is low, writes enter the buffer only as fast as collection makes room
+/// for them. The pace does not account for read reclaim, wear levelling, or mapping pages on flash
+/// (a profile with a paged mapping cannot have pacing).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WritePacing {
-    /// At this share of what the dies would take by the sum of their times, in percent: they also wait for channels and for
-    /// reads, and the buffer is not to fill.
+    /// Pace in percent of the rate that the dies could sustain by the sum of their operation times.
+    /// Dies also wait for channels and for reads, and the buffer must not fill, so useful values
+    /// are below 100.
     pub percent: f64,
-    /// Blocks that may go in at once before their time.
+    /// Blocks that may enter at once ahead of the pace.
     pub burst_blocks: u32,
 }
 
-/// Which rules windows follow.
+/// The rules that windows follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlmRules {
-    /// Vigil-KV's hardware: time is the only budget, any write ends the window, the write buffer is
-    /// empty and off while it lasts.
+    /// The rules of Vigil-KV's hardware: only time is budgeted, any write ends the window, and the
+    /// write buffer is empty and disabled during the window.
     Vigil,
-    /// The NVMe standard's: reads, writes and time have budgets.
+    /// The rules of the NVMe standard: reads, writes and time have budgets.
     Standard,
 }
 
@@ -171,41 +178,42 @@ pub enum PlmRules {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlmProfile {
-    /// The rules.
+    /// Rules of the windows.
     pub rules: PlmRules,
     /// DTWIN Time Maximum, in milliseconds.
     pub dtwin_time_max_ms: u64,
-    /// NDWIN Time Minimum Low, in milliseconds: the next DTWIN is held back until then.
+    /// NDWIN Time Minimum Low, in milliseconds: the next DTWIN does not start earlier.
     pub ndwin_time_min_low_ms: u64,
-    /// NDWIN Time Minimum High, in milliseconds: what it takes after a longest DTWIN. It is only
-    /// reported: the next DTWIN is held back by the low minimum.
+    /// NDWIN Time Minimum High, in milliseconds: the time needed after a DTWIN of maximum length.
+    /// Only reported: the next DTWIN is held back by the low minimum.
     pub ndwin_time_min_high_ms: u64,
-    /// DTWIN Reads Typical, in random 4 KiB reads; 0 for no such budget.
+    /// DTWIN Reads Typical, in random 4 KiB reads; 0 for no read budget.
     pub dtwin_reads_typical: u64,
     /// DTWIN Writes Typical, in writes of the optimal size.
     pub dtwin_writes_typical: u64,
 }
 
 impl SsdProfile {
-    /// A built-in profile by name, or one from a TOML file by path.
+    /// Loads a built-in profile by name, or one from a TOML file by path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error that states the invalid setting and the allowed values.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// Names of the built-in profiles.
+    /// Returns the names of the built-in profiles.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }
 
-    /// Logical blocks of each set.
+    /// Returns the logical blocks of each set.
     pub fn blocks_per_set(&self) -> u64 {
         self.user_bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES)
     }
 
-    /// Mapping pages of each set that are blocks on flash like others: none if the mapping is in memory.
+    /// Returns the mapping pages of each set that are stored on flash like other blocks; 0 if the
+    /// mapping is in memory.
     pub(crate) fn mapping_pages_on_flash(&self) -> u64 {
         let pages = |paged: &PagedMapping| {
             self.blocks_per_set().div_ceil(u64::from(paged.blocks_per_page()))
@@ -213,20 +221,21 @@ impl SsdProfile {
         self.mapping.as_ref().map_or(0, pages)
     }
 
-    /// Bytes of memory that the whole mapping takes.
+    /// Returns the memory of the whole mapping, in bytes.
     pub(crate) fn whole_mapping_bytes(&self) -> u64 {
         let of_trials = self.mapping.as_ref().and_then(|paged| paged.blocks_per_page);
         let bytes_each = of_trials.map_or(4, |blocks| BLOCK_BYTES / blocks);
         self.user_bytes / u64::from(BLOCK_BYTES) * u64::from(bytes_each)
     }
 
-    /// Mapping pages of each set that memory holds, if it does not hold all.
+    /// Returns the mapping pages of each set that memory holds; `None` if it holds the whole
+    /// mapping.
     pub(crate) fn cached_mapping_pages(&self) -> Option<usize> {
         let of_set = |paged: &PagedMapping| paged.cached_bytes / u64::from(self.sets);
         self.mapping.as_ref().map(|paged| (of_set(paged) / u64::from(BLOCK_BYTES)) as usize)
     }
 
-    /// The flash of one set: its share of the channels.
+    /// Returns the flash of one set: its share of the channels.
     pub fn flash_of_set(&self) -> FlashProfile {
         let geometry = Geometry {
             channels: self.flash.geometry.channels / self.sets,
@@ -235,8 +244,8 @@ impl SsdProfile {
         FlashProfile { geometry, ..self.flash.clone() }
     }
 
-    /// How long a read of one block takes that meets no other, by page type, in microseconds: the
-    /// sum of its steps.
+    /// Returns the latency of an uncontended one-block read for each page type, in microseconds:
+    /// the sum of its steps.
     pub fn read_alone_us(&self) -> Vec<f64> {
         let (controller, timing, geometry) =
             (&self.controller, &self.flash.timing, &self.flash.geometry);

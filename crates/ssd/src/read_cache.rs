@@ -1,8 +1,8 @@
-//! The read cache: blocks that were read ahead of a client that reads in order. Decisions only.
+//! The read cache: blocks read ahead of clients that read sequentially. Decisions only.
 //!
-//! A client that has read on from where it stopped twice is taken to go on; what follows is read
-//! ahead in whole flash pages, up to a window. Blocks leave when they have been read, when they are
-//! written, or when the cache is full, oldest first.
+//! A client that has twice continued where its last read ended is assumed to read sequentially. The
+//! following blocks are read ahead in whole flash pages, up to a window. Blocks leave the cache
+//! when they are written or discarded, or when the cache is full, oldest first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -12,34 +12,34 @@ use block::Block;
 use crate::layout::Slot;
 use crate::page::Lpn;
 
-/// Clients that are followed at a time.
+/// Sequential clients tracked at a time.
 const STREAMS: usize = 16;
-/// Reads in a row after which a client is taken to go on.
+/// Reads in a row after which a client is assumed to read sequentially.
 const RUN: u32 = 2;
 
-/// What the cache knows of a block.
+/// State of a cached block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cached {
-    /// It is being read from there.
+    /// Being read from that slot.
     Coming(Slot),
     Here(Block),
 }
 
-/// A client that reads in order.
+/// A client that reads sequentially.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// The block it reads next if it goes on.
+    /// The next block if it continues.
     next: u32,
     /// Reads in a row so far.
     run: u32,
-    /// The block up to which it was read ahead.
+    /// End of the blocks read ahead for it.
     ahead: u32,
 }
 
-/// Blocks read ahead, and for whom.
+/// Blocks read ahead, and the sequential clients.
 pub(crate) struct ReadCache {
     blocks: BTreeMap<Lpn, (u64, Cached)>,
-    /// In order of arrival, with the ticket that tells a block from its successor.
+    /// In order of arrival. The ticket distinguishes a block from a later read-ahead of it.
     order: VecDeque<(Lpn, u64)>,
     ticket: u64,
     capacity: usize,
@@ -48,8 +48,8 @@ pub(crate) struct ReadCache {
 }
 
 impl ReadCache {
-    /// Room for `capacity` blocks, of which each client may have `window` ahead. Without a window
-    /// nothing is read ahead.
+    /// Creates a cache for `capacity` blocks, with a read-ahead of up to `window` blocks for each
+    /// client. A window of 0 disables read-ahead.
     pub(crate) fn new(capacity: usize, window: u32) -> Self {
         let window = window.min(capacity as u32 / 2);
         Self {
@@ -62,7 +62,7 @@ impl ReadCache {
         }
     }
 
-    /// Notes a read of `blocks`, and says what to read ahead, if anything.
+    /// Notes a read of `blocks`, and returns the blocks to read ahead, or an empty range.
     pub(crate) fn note(&mut self, blocks: &Range<u32>, end_of_set: u32) -> Range<u32> {
         if self.window == 0 {
             return 0..0;
@@ -84,17 +84,17 @@ impl ReadCache {
         ahead
     }
 
-    /// What is known of a block.
+    /// Returns the state of a block, if it is cached or being read ahead.
     pub(crate) fn get(&self, lpn: Lpn) -> Option<&Cached> {
         self.blocks.get(&lpn).map(|(_, cached)| cached)
     }
 
-    /// A block has been handed to its reader, or is out of date.
+    /// Removes a block that is out of date, or whose read-ahead has failed.
     pub(crate) fn remove(&mut self, lpn: Lpn) {
         self.blocks.remove(&lpn);
     }
 
-    /// The read of a block begins. The ticket is for [`Self::arrive`].
+    /// Notes that the read-ahead of a block begins. Returns the ticket for [`Self::arrive`].
     pub(crate) fn expect(&mut self, lpn: Lpn, slot: Slot) -> u64 {
         self.ticket += 1;
         self.blocks.insert(lpn, (self.ticket, Cached::Coming(slot)));
@@ -108,8 +108,8 @@ impl ReadCache {
         self.ticket
     }
 
-    /// The read has ended; it counts if the block was not removed meanwhile. Without a block it
-    /// has failed, and the next reader tries by itself.
+    /// Notes that a read-ahead has ended. It is ignored if the block was removed meanwhile. `None`:
+    /// the read failed, and the next client reads the block itself.
     pub(crate) fn arrive(&mut self, lpn: Lpn, ticket: u64, block: Option<Block>) {
         let Some((expected, cached)) = self.blocks.get_mut(&lpn) else { return };
         if *expected != ticket {

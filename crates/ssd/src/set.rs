@@ -1,15 +1,15 @@
-//! One NVM set: a firmware of its own, on cores, memory and channels of its own.
+//! One NVM set: a firmware with cores, memory and channels of its own.
 //!
 //! ```text
 //!   clients -> read.rs, write.rs                    legacy I/O queue
 //!                 |  buffer, cache, mapping
 //!   flusher -> flush.rs  --+
-//!   jobs ----> collect.rs --+-> place.rs -> Flash   internal jobs, behind gates
+//!   jobs ----> collect.rs --+-> place.rs -> Flash   internal jobs, through gates
 //!   window.rs  opens and closes the gates
-//!   power.rs, recover.rs  a power cut and the way back
+//!   power.rs, recover.rs  power cut and recovery
 //! ```
 //!
-//! The state is in `RefCell`s, each of which is borrowed between two awaits and never across one.
+//! The state is in `RefCell`s. No borrow is held across an await.
 
 mod collect;
 mod flush;
@@ -59,7 +59,7 @@ use crate::submission::Slots;
 use crate::table::Table;
 use crate::windows::Windows;
 
-/// Why blocks could not be read.
+/// A block that could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unreadable {
     pub block: u32,
@@ -74,29 +74,29 @@ pub(crate) struct Set {
     flash: Flash,
     layout: Layout,
     path: Path,
-    /// That of [`Lane::Apart`], for a drive that has such.
+    /// The path of [`Lane::Apart`], for a drive that has this lane.
     path_apart: Option<Path>,
     mapping: RefCell<Mapping>,
-    /// What of the mapping is in memory, if not all of it is.
+    /// The cached part of a mapping on flash; `None` if the whole mapping is in memory.
     paging: Option<Paging>,
-    /// Superblocks that mapping pages may have to themselves; none if there are none on flash.
+    /// Superblocks reserved for mapping pages; 0 if the mapping is in memory.
     mapping_superblocks: u32,
     table: RefCell<Table>,
     prefill: Option<Rc<Prefill>>,
     buffer: RefCell<Buffer>,
     /// Room in the buffer, in blocks.
     room: Semaphore,
-    /// Held by the command whose blocks go into the buffer.
+    /// Held by the command that inserts its blocks into the buffer.
     taking: Semaphore,
     pacer: RefCell<Pacer>,
     cache: RefCell<ReadCache>,
-    /// A block that was read ahead has arrived.
+    /// Notified when a block that is read ahead arrives.
     arrived: Notify,
     sequence: Cell<u64>,
-    /// The first sequence number of this life.
+    /// The first sequence number since power-up.
     first_of_life: Cell<u64>,
     discards: RefCell<Discards>,
-    /// The discarded ranges have changed since they were last saved.
+    /// Whether the discarded ranges have changed since they were last saved.
     discards_changed: Cell<bool>,
     dumps: Dumps,
     streams: Streams,
@@ -104,48 +104,48 @@ pub(crate) struct Set {
     jobs: Jobs,
     gates: Gates,
     plm: Plm,
-    /// Pages whose blocks are all out of date, and may be forgotten soon.
+    /// Pages without valid slots, whose contents can soon be freed.
     stale_pages: RefCell<StalePages>,
-    /// Superblocks have become free, or readers have left them.
+    /// Notified when superblocks become free, or when readers leave them.
     space_changed: Notify,
     stats: Cell<SetStats>,
-    /// It takes commands: from the beginning, or since it has recovered.
+    /// Whether the set takes commands: from its creation, or since it has recovered.
     is_up: Cell<bool>,
-    /// Why it answers no command, if it does not.
+    /// Why the set is lost; `None` if it is not.
     failure: Cell<Option<SetFailure>>,
     planted: Planted,
 }
 
-/// What is saved besides the data, and where.
+/// The reserved region for dumps.
 struct Dumps {
     reserve: Reserve,
     /// Number of the next dump.
     epoch: Cell<u64>,
-    /// One dump is stored at a time.
+    /// Serializes dumps.
     saving: Semaphore,
 }
 
-/// What the windows close and open.
+/// Gates that the windows close and open.
 struct Gates {
-    /// In front of garbage collection, reclaim and wear levelling.
+    /// For garbage collection, read reclaim and wear levelling.
     jobs: Rc<Gate>,
-    /// In front of programs that empty the buffer.
+    /// For programs that empty the buffer.
     flush: Rc<Gate>,
 }
 
-/// Predictable-latency mode, and who hears of it.
+/// Predictable-latency mode, and notification of its events.
 struct Plm {
     windows: RefCell<Windows>,
-    /// The window, or what makes it change, has changed.
+    /// Notified when the window changes, or a condition for its change.
     changed: Notify,
-    /// Window commands are carried out one after the other.
+    /// Serializes window commands.
     commands: Semaphore,
     bell: Rc<EventBell>,
-    /// The bell has been rung for the events that there are.
+    /// Whether the bell was rung for the current events.
     is_listed: Cell<bool>,
 }
 
-/// Times of the profile in the unit the simulation counts in.
+/// Times of the profile in the simulation's unit.
 struct Times {
     command: Nanos,
     pipeline: Nanos,
@@ -155,14 +155,14 @@ struct Times {
     burst: Nanos,
 }
 
-/// What commands go through between the link and the flash.
+/// Resources of a command between the link and the flash.
 struct Path {
     slots: Slots,
     cores: Cores,
     dram: Pipe,
 }
 
-/// What a set is made from.
+/// Arguments for the creation of a set.
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub handle: Handle,
@@ -172,7 +172,7 @@ pub(crate) struct Parts {
 }
 
 impl Set {
-    /// A set that `precondition` happened to.
+    /// Creates a set in the state of `precondition`.
     pub(crate) fn format(parts: Parts, precondition: Precondition, seed: u64) -> Rc<Self> {
         let geometry = parts.profile.flash_of_set().geometry;
         let mut array = NandArray::new(&geometry);
@@ -268,7 +268,7 @@ impl Set {
         }
     }
 
-    /// The set is lost. What is under way in it comes to an end, and nobody hears of it.
+    /// Marks the set as lost. Commands in flight continue, but their completions report the loss.
     pub(crate) fn fail(&self, failure: SetFailure) {
         self.failure.set(Some(failure));
     }
@@ -277,12 +277,12 @@ impl Set {
         self.failure.get()
     }
 
-    /// Logical blocks.
+    /// Returns the number of logical blocks.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// Bytes that one program writes.
+    /// Returns the bytes that one program writes.
     pub(crate) fn optimal_write_bytes(&self) -> u32 {
         self.layout.slots_per_unit * BLOCK_BYTES
     }
@@ -307,23 +307,23 @@ impl Set {
         Sequence(next)
     }
 
-    /// Free superblocks, and all.
+    /// Returns the free superblocks, and all.
     pub(crate) fn space(&self) -> (u32, u32) {
         let table = self.table.borrow();
         (table.free(), table.count())
     }
 
-    /// Least and most erases of a superblock.
+    /// Returns the least and the most erases of a superblock.
     pub(crate) fn wear(&self) -> (u32, u32) {
         self.table.borrow().wear()
     }
 
-    /// Bytes that the mapping takes in this program's memory.
+    /// Returns the memory of this process for the mapping, in bytes.
     pub(crate) fn mapping_bytes(&self) -> u64 {
         self.mapping.borrow().memory_bytes()
     }
 
-    /// Carries out a command that came by `queue`, which has a slot of the set while it lasts.
+    /// Executes a command of `queue`, which holds a slot of the set until it ends.
     pub(crate) async fn in_slot<T>(
         &self,
         lane: Lane,
@@ -341,14 +341,14 @@ impl Set {
         }
     }
 
-    /// Occupies a core for a command of `blocks` blocks and goes through the pipeline.
+    /// Charges a core for a command of `blocks` blocks, and waits for the pipeline.
     async fn charge_command(&self, lane: Lane, blocks: u32) {
         let work = self.times.command + self.times.block * u64::from(blocks.saturating_sub(1));
         let cores = &self.path(lane).cores;
         self.handle.sleep_until(cores.book(work) + self.times.pipeline).await;
     }
 
-    /// When `bytes` that are there now have passed through memory.
+    /// Returns the time at which `bytes` that are available now have passed through memory.
     fn through_memory(&self, lane: Lane, bytes: u64) -> Nanos {
         self.path(lane).dram.book(bytes) + self.times.access
     }
@@ -370,7 +370,7 @@ impl Times {
 }
 
 impl Parts {
-    /// How a set looks that `precondition` happened to.
+    /// Returns the prefill of a set in the state of `precondition`.
     fn prefill(
         &self,
         geometry: &Geometry,
@@ -394,7 +394,7 @@ impl Parts {
                     .filter(|p| !p.superblocks().is_empty())
             }
             Precondition::Random(part) => {
-                // What garbage collection keeps.
+                // The superblocks that garbage collection keeps free.
                 let percent = self.profile.background.start_free_percent;
                 let kept = RESERVE + self.profile.mapping_superblocks(&layout);
                 let free = self.profile.superblocks_kept(&layout, percent) + kept;

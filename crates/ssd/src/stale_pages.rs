@@ -1,18 +1,19 @@
-//! Pages whose blocks are all out of date, on their way to be forgotten.
+//! Stale pages: pages whose blocks are all out of date, whose contents the simulation can free.
 //!
-//! A drive that has room keeps dead data for long, which costs it nothing, and a simulation of it much
-//! memory. What nobody can ask for any more need not be kept. Reads that are under way may still come to
-//! such a page: it is forgotten after a grace period, when every read has ended that had begun before the
-//! page died. Decisions only.
+//! A drive with enough space keeps dead data for a long time. That costs the drive nothing, but
+//! costs its simulation much memory, so dead contents are freed. Reads in flight may still reach
+//! such a page: its contents are freed after a grace period, when all reads that began before the
+//! page died have ended. Decisions only.
 
 use flash::PageAddress;
 
-/// A page of which no slot is valid.
+/// A page without valid slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StalePage {
     pub page: PageAddress,
     pub superblock: u32,
-    /// How often the superblock had been erased: it may be written again meanwhile.
+    /// Erases of the superblock when the page died: the superblock may be rewritten before the page
+    /// is freed.
     pub erases: u32,
 }
 
@@ -20,27 +21,27 @@ pub(crate) struct StalePage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Period(bool);
 
-/// Stale pages, and how many reads there are that may come to them.
+/// Stale pages, and the number of reads that may reach them.
 #[derive(Debug, Default)]
 pub(crate) struct StalePages {
-    /// Which of two periods it is.
+    /// Which of the two periods is current.
     period: bool,
-    /// Reads under way that began in either.
+    /// Reads in flight, by the period in which they began.
     readers: [u32; 2],
-    /// Died in this period.
+    /// Pages that died in the current period.
     fresh: Vec<StalePage>,
-    /// Died in the one before: reads of that may still come to them.
+    /// Pages that died in the previous period: reads that began in it may still reach them.
     aged: Vec<StalePage>,
 }
 
 impl StalePages {
-    /// A read begins.
+    /// Notes that a read begins.
     pub(crate) fn begin_read(&mut self) -> Period {
         self.readers[usize::from(self.period)] += 1;
         Period(self.period)
     }
 
-    /// A read has ended that began in `period`.
+    /// Notes that a read that began in `period` has ended.
     pub(crate) fn end_read(&mut self, period: Period) {
         self.readers[usize::from(period.0)] -= 1;
     }
@@ -49,8 +50,8 @@ impl StalePages {
         self.fresh.push(page);
     }
 
-    /// The pages that no read can come to any more. Ask again and again: each answer that is not for want of
-    /// time begins a new period.
+    /// Returns the pages that no read can reach any more. Must be called repeatedly: each call
+    /// begins a new period, unless reads of the previous period are still in flight.
     pub(crate) fn take_ripe(&mut self) -> Vec<StalePage> {
         if self.readers[usize::from(!self.period)] > 0 {
             return Vec::new();

@@ -1,47 +1,47 @@
-//! What a set did.
+//! Counters of a set.
 
 use std::ops::AddAssign;
 
-/// Counters of a set since it was made.
+/// Counters of a set since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetStats {
-    /// Blocks that clients read.
+    /// Blocks read by clients.
     pub blocks_read: u64,
-    /// Of them, found in the write buffer.
+    /// Blocks read that were in the write buffer.
     pub buffer_hits: u64,
-    /// Of them, read ahead.
+    /// Blocks read that were read ahead.
     pub cache_hits: u64,
-    /// Blocks that clients wrote.
+    /// Blocks written by clients.
     pub blocks_written: u64,
-    /// Of them, kept waiting by the pace of writes.
+    /// Blocks written that were delayed by write pacing.
     pub blocks_paced: u64,
-    /// How long these waited for it, all together, in nanoseconds.
+    /// Total delay by write pacing, in nanoseconds.
     pub paced_ns: u64,
-    /// Slots programmed with what clients wrote.
+    /// Slots programmed with client data.
     pub slots_flushed: u64,
-    /// Slots programmed with blocks that were moved.
+    /// Slots programmed with moved blocks.
     pub slots_moved: u64,
-    /// Slots programmed with nothing, to fill up a unit.
+    /// Slots programmed with padding.
     pub slots_wasted: u64,
     /// Superblocks collected because space ran low.
     pub collections: u64,
     /// Superblocks collected because they lagged behind in wear.
     pub wear_moves: u64,
-    /// Blocks whose data moved because they were read so often.
+    /// Blocks of flash whose data moved because of many reads (read reclaim).
     pub reclaims: u64,
-    /// Times that emptying the buffer had to wait for garbage collection.
+    /// Times that the flush of the buffer waited for garbage collection.
     pub starvations: u64,
-    /// Logical blocks that the flash lost.
+    /// Logical blocks lost by the flash.
     pub blocks_lost: u64,
-    /// Discards that were ignored for want of room to remember them.
+    /// Discards ignored because there was no room to remember them.
     pub discards_ignored: u64,
-    /// Mapping pages read, because they were not in memory.
+    /// Mapping pages read because they were not in memory.
     pub mapping_reads: u64,
-    /// Mapping pages programmed, because they were changed and left memory.
+    /// Mapping pages programmed because they were modified and evicted from memory.
     pub mapping_writes: u64,
     /// Deterministic windows entered.
     pub windows_entered: u64,
-    /// Of them, left by the drive and not by the host.
+    /// Deterministic windows ended by the drive, not by the host.
     pub windows_broken: u64,
 }
 
@@ -70,7 +70,7 @@ impl AddAssign for SetStats {
 }
 
 impl SetStats {
-    /// Slots programmed for each block that clients wrote.
+    /// Returns the slots programmed per block written by clients.
     pub fn write_amplification(&self) -> f64 {
         let programmed = self.slots_flushed + self.slots_moved + self.slots_wasted;
         programmed as f64 / self.blocks_written.max(1) as f64

@@ -1,8 +1,8 @@
-//! Submission queues, and the slots of a set in which commands are carried out.
+//! Submission queues, and the slots of a set in which commands are executed.
 //!
-//! While no slot is free, commands wait in the queue they came by, and the queues get slots in turns, one command a
-//! turn: NVMe's round robin arbitration, with an arbitration burst of one. So who has a queue of its own
-//! is not behind all that others have outstanding.
+//! While no slot is free, commands wait in their submission queue. The queues get slots in turns,
+//! one command per turn: NVMe's round robin arbitration with an arbitration burst of one. A client
+//! with its own queue therefore does not wait for all outstanding commands of others.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -11,20 +11,20 @@ use std::rc::Rc;
 
 use runtime::{OneshotSender, oneshot};
 
-/// The slots of a set.
+/// The command slots of a set.
 pub(crate) struct Slots {
     shared: Rc<Shared>,
 }
 
 struct Shared {
     free: Cell<u32>,
-    /// Commands without a slot, by queue: of those in which any wait.
+    /// Commands without a slot, by queue. Only queues with waiting commands have an entry.
     waiting: RefCell<BTreeMap<u16, VecDeque<OneshotSender<Slot>>>>,
     /// The queue that had the last turn.
     last: Cell<u16>,
 }
 
-/// A slot that a command has, until it is dropped.
+/// The slot of a command, until it is dropped.
 #[must_use = "dropping it ends the command's turn"]
 pub(crate) struct Slot {
     shared: Rc<Shared>,
@@ -32,12 +32,12 @@ pub(crate) struct Slot {
 
 impl Slots {
     pub(crate) fn new(count: u32) -> Self {
-        // Behind the last of all comes the first.
+        // After the last queue number the turn returns to the first.
         let (free, last) = (Cell::new(count), Cell::new(u16::MAX));
         Self { shared: Rc::new(Shared { free, waiting: RefCell::default(), last }) }
     }
 
-    /// Waits for a slot, for a command of `queue`.
+    /// Waits for a slot for a command of `queue`.
     pub(crate) async fn acquire(&self, queue: u16) -> Slot {
         let free = self.shared.free.get();
         if free > 0 {
@@ -63,7 +63,7 @@ impl Shared {
         self.waiting.borrow().is_empty()
     }
 
-    /// The first command that somebody still waits for, of the queue whose turn it is.
+    /// Returns the first command that is still awaited, of the queue that has the turn.
     fn next(&self) -> Option<OneshotSender<Slot>> {
         loop {
             let command = self.next_of_turn()?;
@@ -73,7 +73,8 @@ impl Shared {
         }
     }
 
-    /// The first command of the queue whose turn it is, among those in which one waits.
+    /// Returns the first command of the queue that has the turn, among the queues with waiting
+    /// commands.
     fn next_of_turn(&self) -> Option<OneshotSender<Slot>> {
         let mut waiting = self.waiting.borrow_mut();
         let behind = (Bound::Excluded(self.last.get()), Bound::Unbounded);
@@ -92,7 +93,7 @@ impl Shared {
 impl Drop for Slot {
     fn drop(&mut self) {
         match self.shared.next() {
-            // If it is given up before it has noticed, the slot comes back here.
+            // If the command is dropped before it uses the slot, the slot returns here.
             Some(command) => command.send(Self { shared: Rc::clone(&self.shared) }),
             None => self.shared.free.set(self.shared.free.get() + 1),
         }
@@ -105,7 +106,8 @@ mod tests {
 
     use super::*;
 
-    /// In which order commands of these queues are carried out, one at a time; all come at once, in this order.
+    /// Returns the order in which commands of these queues are executed, one at a time. All are
+    /// submitted at once, in the given order.
     fn order(queues: &[u16]) -> Vec<u16> {
         let rt = Runtime::new(1);
         let handle = rt.handle();
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn queues_get_slots_in_turns() {
-        // The first finds a slot free; turns begin behind it.
+        // The first command finds a free slot; turns begin after its queue.
         assert_eq!(order(&[0, 0, 0, 0, 1, 2, 2]), [0, 0, 1, 2, 0, 2, 0]);
         assert_eq!(order(&[3, 3, 3]), [3, 3, 3]);
     }
@@ -143,7 +145,8 @@ mod tests {
             let mut granted = Box::pin(slots.acquire(1));
             assert!(is_pending(&mut granted));
             drop(again);
-            drop(granted); // it had its slot, and did not know
+            // The command had a slot, and was dropped before it noticed.
+            drop(granted);
             let _last = slots.acquire(2).await;
         });
     }

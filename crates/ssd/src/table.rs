@@ -1,4 +1,4 @@
-//! The firmware's table of superblocks: which are free, being written, full; how many of their
+//! The firmware's table of superblocks: the state of each (free, open, full), and which of its
 //! slots hold newest versions.
 
 use std::rc::Rc;
@@ -6,25 +6,25 @@ use std::rc::Rc;
 use crate::layout::{Layout, Slot};
 use crate::prefill::Prefill;
 
-/// What a superblock is for at present.
+/// State of a superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Erased.
     Free,
-    /// Being written, or its last programs are under way.
+    /// Being written, or its last programs are in flight.
     Open,
-    /// Written to the end: may be collected.
+    /// Fully written: may be collected.
     Full,
     /// Being collected, or about to be erased.
     Leaving,
-    /// Holds what can neither be read nor named; never erased, never collected.
+    /// Has pages that can neither be read nor identified; never erased, never collected.
     Retired,
 }
 
-/// Newest versions in a superblock, slot by slot.
+/// The slots of a superblock that hold newest versions.
 enum Valid {
-    /// As a prefilled drive has it, as far as the mapping still points there: decided slot by slot
-    /// when the superblock is collected.
+    /// As prefilled, where the mapping still points to the superblock: computed slot by slot when
+    /// the superblock is collected.
     AsPrefilled,
     Bitmap(Box<[u64]>),
 }
@@ -33,19 +33,19 @@ struct Superblock {
     state: State,
     valid_slots: u32,
     valid: Valid,
-    /// Reads of clients that are under way in it.
+    /// Client reads in flight in the superblock.
     readers: u32,
-    /// Programs that are under way in it.
+    /// Programs in flight in the superblock.
     programs: u32,
     erases: u32,
-    /// Some of its versions stand elsewhere as well, or may have since before a power cut. Copies have the sequence
-    /// of their originals, so that the next recovery may take either.
+    /// Whether other copies of some of its versions exist, or may exist since before a power cut.
+    /// Copies have the sequence of their originals, so the next recovery may use either copy.
     has_originals: bool,
-    /// Opened for mapping pages.
+    /// Whether it was opened for mapping pages.
     is_mapping: bool,
 }
 
-/// All superblocks of a set that data may be in.
+/// All superblocks of a set that can hold data.
 pub(crate) struct Table {
     layout: Layout,
     first: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// All free, from number `first` on, but those that were prefilled.
+    /// Creates the table of superblocks from number `first` on: all free except the prefilled ones.
     pub(crate) fn new(layout: &Layout, first: u32, prefill: Option<&Rc<Prefill>>) -> Self {
         let new = |number: u32| {
             let filled = prefill.filter(|p| p.superblocks().contains(&number));
@@ -84,17 +84,17 @@ impl Table {
         &mut self.superblocks[(superblock - self.first) as usize]
     }
 
-    /// Free superblocks.
+    /// Returns the number of free superblocks.
     pub(crate) fn free(&self) -> u32 {
         self.free
     }
 
-    /// Superblocks in all.
+    /// Returns the number of all superblocks.
     pub(crate) fn count(&self) -> u32 {
         self.superblocks.len() as u32
     }
 
-    /// Superblocks in that state.
+    /// Returns the number of superblocks in that state.
     pub(crate) fn in_state(&self, state: State) -> usize {
         self.superblocks.iter().filter(|superblock| superblock.state == state).count()
     }
@@ -107,17 +107,17 @@ impl Table {
         self.of(superblock).valid_slots
     }
 
-    /// Whether the superblock has not been written since the drive was prefilled.
+    /// Returns whether the superblock has not been written since the drive was prefilled.
     pub(crate) fn is_prefilled(&self, superblock: u32) -> bool {
         matches!(self.of(superblock).valid, Valid::AsPrefilled)
     }
 
-    /// Superblocks of mapping pages, those on their way out included.
+    /// Returns the superblocks of mapping pages, including those being collected.
     pub(crate) fn mapping(&self) -> u32 {
         self.mapping
     }
 
-    /// The same without these.
+    /// Returns the superblocks of mapping pages, without those being collected.
     pub(crate) fn mapping_that_stay(&self) -> u32 {
         if self.mapping == 0 {
             return 0;
@@ -126,14 +126,14 @@ impl Table {
         self.mapping - self.superblocks.iter().filter(leaving).count() as u32
     }
 
-    /// Notes that a superblock which was just opened is for mapping pages.
+    /// Marks a newly opened superblock as one for mapping pages.
     pub(crate) fn is_for_mapping(&mut self, superblock: u32) {
         let was_mapping = std::mem::replace(&mut self.of_mut(superblock).is_mapping, true);
         assert!(!was_mapping, "superblock {superblock} is for mapping pages already");
         self.mapping += 1;
     }
 
-    /// Takes the free superblock with the least wear.
+    /// Opens the free superblock with the least wear.
     pub(crate) fn open(&mut self) -> Option<u32> {
         let free = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Free);
         let (index, _) = free.min_by_key(|(index, sb)| (sb.erases, *index))?;
@@ -157,7 +157,7 @@ impl Table {
         this.has_originals = true;
     }
 
-    /// Notes that recovery found a superblock as it was prefilled, with that many blocks.
+    /// Notes that recovery found a superblock as prefilled, with that many valid blocks.
     pub(crate) fn adopt_prefilled(&mut self, superblock: u32, valid_slots: u32) {
         self.adopt(superblock, State::Full);
         let this = self.of_mut(superblock);
@@ -165,7 +165,7 @@ impl Table {
         this.valid_slots = valid_slots;
     }
 
-    /// Recovery found nothing of use in a superblock: it is to be erased.
+    /// Marks a superblock for erasing: recovery found no useful data in it.
     pub(crate) fn give_up(&mut self, superblock: u32) {
         let this = self.of_mut(superblock);
         assert_eq!(this.valid_slots, 0, "data would be lost");
@@ -176,7 +176,7 @@ impl Table {
         self.of_mut(superblock).erases = erases;
     }
 
-    /// Written to the end, and every program has ended.
+    /// Notes that a superblock is fully written, and that all its programs have ended.
     pub(crate) fn close(&mut self, superblock: u32) {
         let this = self.of_mut(superblock);
         assert!(this.state == State::Open && this.programs == 0, "it is still being written");
@@ -189,14 +189,14 @@ impl Table {
         this.state = State::Leaving;
     }
 
-    /// A collection failed.
+    /// Retires a superblock whose collection failed.
     pub(crate) fn retire(&mut self, superblock: u32) {
         let this = self.of_mut(superblock);
         assert_eq!(this.state, State::Leaving, "it was to leave");
         this.state = State::Retired;
     }
 
-    /// The superblock was erased.
+    /// Notes that a superblock was erased.
     pub(crate) fn freed(&mut self, superblock: u32) {
         let this = self.of_mut(superblock);
         assert!(this.state == State::Leaving && this.valid_slots == 0, "data would be lost");
@@ -209,7 +209,7 @@ impl Table {
         self.free += 1;
     }
 
-    /// The mapping points to `slot` now.
+    /// Notes that the mapping now points to `slot`.
     pub(crate) fn add_valid(&mut self, slot: Slot) {
         let (superblock, place) = self.layout.locate(slot);
         let this = self.of_mut(superblock);
@@ -222,7 +222,7 @@ impl Table {
         this.valid_slots += 1;
     }
 
-    /// The mapping does not point to `slot` any more.
+    /// Notes that the mapping no longer points to `slot`.
     pub(crate) fn remove_valid(&mut self, slot: Slot) {
         let (superblock, place) = self.layout.locate(slot);
         let this = self.of_mut(superblock);
@@ -239,12 +239,12 @@ impl Table {
         this.valid_slots -= 1;
     }
 
-    /// Whether the bitmap has `slot`; `None` if only the mapping can say.
+    /// Returns whether `slot` is valid by the bitmap; `None` if only the mapping knows.
     pub(crate) fn is_valid(&self, slot: Slot) -> Option<bool> {
         let (superblock, place) = self.layout.locate(slot);
         match &self.of(superblock).valid {
             Valid::AsPrefilled => None,
-            // Nothing, if the superblock has become free meanwhile.
+            // Empty if the superblock has become free since.
             Valid::Bitmap(bitmap) => {
                 let word = bitmap.get(place as usize / 64);
                 Some(word.is_some_and(|word| word >> (place % 64) & 1 == 1))
@@ -252,15 +252,15 @@ impl Table {
         }
     }
 
-    /// The mapping points to a copy, and to `slot` no more.
+    /// Notes that the mapping now points to a copy instead of to `slot`.
     pub(crate) fn remove_copied(&mut self, slot: Slot) {
         self.remove_valid(slot);
         let (superblock, _) = self.layout.locate(slot);
         self.of_mut(superblock).has_originals = true;
     }
 
-    /// Whether nothing, not even a recovery, asks for the blocks of a page again, whose first slot is `first`.
-    /// False where that is not known.
+    /// Returns whether the blocks of the page with first slot `first` can never be read again, not
+    /// even by a recovery. Returns false if that is unknown.
     pub(crate) fn is_dead(&self, first: Slot) -> bool {
         let (superblock, _) = self.layout.locate(first);
         if self.of(superblock).has_originals {
@@ -270,7 +270,7 @@ impl Table {
         slots.all(|slot| self.is_valid(slot) == Some(false))
     }
 
-    /// How often a superblock was erased.
+    /// Returns the number of erases of a superblock.
     pub(crate) fn erases(&self, superblock: u32) -> u32 {
         self.of(superblock).erases
     }
@@ -279,7 +279,7 @@ impl Table {
         self.of_mut(superblock).readers += 1;
     }
 
-    /// True if that was the last one.
+    /// Returns true if this was the last read in a superblock that is to be erased.
     pub(crate) fn end_read(&mut self, superblock: u32) -> bool {
         let this = self.of_mut(superblock);
         this.readers -= 1;
@@ -294,14 +294,15 @@ impl Table {
         self.of_mut(superblock).programs += 1;
     }
 
-    /// True if none is left.
+    /// Returns true if no program is left.
     pub(crate) fn end_program(&mut self, superblock: u32) -> bool {
         let this = self.of_mut(superblock);
         this.programs -= 1;
         this.programs == 0
     }
 
-    /// The full superblock with the fewest newest versions, of those for mapping pages or of the others.
+    /// Returns the full superblock with the fewest valid slots, among those for mapping pages or
+    /// among the others.
     pub(crate) fn greediest(&self, is_mapping: bool) -> Option<u32> {
         let is_one = |sb: &Superblock| sb.state == State::Full && sb.is_mapping == is_mapping;
         let full = self.superblocks.iter().enumerate().filter(|(_, sb)| is_one(sb));
@@ -309,8 +310,8 @@ impl Table {
         Some(index as u32 + self.first)
     }
 
-    /// The full superblock with the least wear, if it lags behind the most worn by more than
-    /// `spread` erases: its data do not change, and others wear in its place.
+    /// Returns the full superblock with the least wear if it lags behind the most worn one by more
+    /// than `spread` erases: its data are cold, so other superblocks wear in its place.
     pub(crate) fn laggard(&self, spread: u32) -> Option<u32> {
         let most = self.superblocks.iter().map(|sb| sb.erases).max()?;
         let full = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Full);
@@ -318,7 +319,7 @@ impl Table {
         (most - least.erases > spread).then_some(index as u32 + self.first)
     }
 
-    /// Least and most erases of a superblock.
+    /// Returns the least and the most erases of a superblock.
     pub(crate) fn wear(&self) -> (u32, u32) {
         let erases = || self.superblocks.iter().map(|sb| sb.erases);
         (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
@@ -354,7 +355,7 @@ mod tests {
         table.begin_leaving(superblock);
         table.remove_valid(slot);
         table.freed(superblock);
-        // A reclaim of one of its blocks may still be looking.
+        // A read reclaim may still look up one of its blocks.
         assert_eq!((table.is_valid(slot), table.free()), (Some(false), 6));
     }
 }

@@ -1,17 +1,17 @@
-//! Predictable-latency windows of one set: what state it is in, and what moves it to another.
-//! Decisions only; `set/window.rs` acts on them.
+//! Predictable-latency windows of one set: its state and the transitions. Decisions only;
+//! `set/window.rs` executes them.
 //!
 //! ```text
 //!          enable                  select DTWIN, once NDWIN has lasted long enough
 //!   Off ----------> Ndwin ---------------------------------------------> Lockdown
 //!                     ^  ^                                                   | buffer empty,
-//!                     |  |    select NDWIN; or by itself: budget spent,      v no job under way
+//!                     |  |    select NDWIN; or by itself: budget spent,      v no job running
 //!                     |  +--------------------------------------------- Dtwin
 //!                     +- disable from any state goes to Off
 //! ```
 //!
 //! Sources: NVMe base specification 2.x, Predictable Latency Mode; Vigil-KV (ATC'22) sections 4.1
-//! and 5. Where they differ, [`PlmRules`] says which holds.
+//! and 5. Where they differ, [`PlmRules`] selects one.
 
 use block::BLOCK_BYTES;
 use block::nvme::{Budget, Event, Events, PerSetLog, PlmConfig, WindowStatus};
@@ -19,33 +19,33 @@ use runtime::Nanos;
 
 use crate::profile::{PlmProfile, PlmRules};
 
-/// What a set is in.
+/// The window of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Window {
-    /// The mode is off: reads, writes and internal jobs as they come.
+    /// The mode is disabled: reads, writes and internal jobs run at any time.
     Off,
-    /// Reads and writes as they come; internal jobs as many as there are.
+    /// Reads and writes run at any time; internal jobs run as many as there are.
     Ndwin { since: Nanos },
-    /// On the way to DTWIN: the buffer is emptied and no further job begins; writes wait.
+    /// Transition to DTWIN: the buffer is emptied, no further job begins, and writes wait.
     Lockdown { since: Nanos },
-    /// Nothing but what clients ask for touches the flash.
+    /// Only commands of clients access the flash.
     Dtwin { since: Nanos, used: Used },
 }
 
-/// What was used of a DTWIN's budget.
+/// Used part of a DTWIN's budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Used {
     reads: u64,
     written_bytes: u64,
 }
 
-/// Whether a write may go ahead.
+/// Whether a write may proceed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
     Now,
-    /// When the lockdown is over.
+    /// After the lockdown.
     Later,
-    /// It takes the set back to NDWIN first.
+    /// The write first returns the set to NDWIN.
     EndsWindow,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Windows {
     config: PlmConfig,
     optimal_write_bytes: u64,
     window: Window,
-    /// Recorded and not yet read by the host.
+    /// Recorded events that the host has not read yet.
     events: Events,
-    /// Tells one DTWIN from the next.
+    /// Number of the DTWIN: identifies a window.
     generation: u64,
 }
 
@@ -94,12 +94,12 @@ impl Windows {
         self.generation
     }
 
-    /// Whether internal jobs run.
+    /// Returns whether internal jobs run.
     pub(crate) fn runs_jobs(&self) -> bool {
         matches!(self.window, Window::Off | Window::Ndwin { .. })
     }
 
-    /// Whether buffered blocks go to flash.
+    /// Returns whether buffered blocks go to flash.
     pub(crate) fn empties_buffer(&self) -> bool {
         !matches!(self.window, Window::Dtwin { .. })
     }
@@ -108,8 +108,7 @@ impl Windows {
         matches!(self.window, Window::Dtwin { .. })
     }
 
-    /// Sets the configuration. Enabling puts the set into NDWIN, disabling takes it out of any
-    /// window.
+    /// Sets the configuration. Enabling moves the set into NDWIN, disabling ends any window.
     pub(crate) fn configure(&mut self, config: PlmConfig, now: Nanos) {
         match (config.enabled, self.window) {
             (false, _) => self.window = Window::Off,
@@ -120,7 +119,7 @@ impl Windows {
         self.warn(now);
     }
 
-    /// When the set may begin to leave NDWIN.
+    /// Returns the earliest time at which the set may begin to leave NDWIN.
     pub(crate) fn earliest_lockdown(&self) -> Option<Nanos> {
         let low = self.profile.as_ref().map_or(0, |p| p.ndwin_time_min_low_ms);
         match self.window {
@@ -134,7 +133,7 @@ impl Windows {
         self.window = Window::Lockdown { since: now };
     }
 
-    /// The set enters DTWIN. Returns when it has to leave it.
+    /// Enters DTWIN. Returns the time at which the set must leave it.
     pub(crate) fn enter_dtwin(&mut self, now: Nanos) -> Nanos {
         assert!(matches!(self.window, Window::Lockdown { .. }), "lockdown comes first");
         self.window = Window::Dtwin { since: now, used: Used::default() };
@@ -144,7 +143,7 @@ impl Windows {
         now + Nanos::from_millis(max)
     }
 
-    /// Back to NDWIN: the host chose it, or the drive did because of `event`.
+    /// Returns to NDWIN, on the host's command or because of `event`.
     pub(crate) fn leave_dtwin(&mut self, now: Nanos, event: Option<Event>) {
         assert!(self.is_deterministic(), "only DTWIN is left");
         self.window = Window::Ndwin { since: now };
@@ -153,7 +152,7 @@ impl Windows {
         }
     }
 
-    /// The host has read the events.
+    /// Clears the events after the host has read them.
     pub(crate) fn clear_events(&mut self) {
         self.events = Events::NONE;
     }
@@ -163,7 +162,7 @@ impl Windows {
         self.events = self.events.with(event).intersection(enabled);
     }
 
-    /// Whether a write may go ahead, as things stand.
+    /// Returns whether a write of `bytes` may proceed now.
     pub(crate) fn admit_write(&self, bytes: u64) -> Admission {
         let Window::Dtwin { used, .. } = self.window else {
             let is_locked = matches!(self.window, Window::Lockdown { .. });
@@ -178,7 +177,7 @@ impl Windows {
         }
     }
 
-    /// Counts a write that went ahead.
+    /// Counts a write that proceeded.
     pub(crate) fn count_write(&mut self, bytes: u64, now: Nanos) {
         if let Window::Dtwin { used, .. } = &mut self.window {
             used.written_bytes += bytes;
@@ -186,7 +185,7 @@ impl Windows {
         }
     }
 
-    /// Counts a read. True if the budget of reads is spent: the set is to leave the window.
+    /// Counts a read. Returns true if the read budget is exceeded: the set must leave the window.
     pub(crate) fn count_read(&mut self, bytes: u64, now: Nanos) -> bool {
         let Window::Dtwin { used, .. } = &mut self.window else { return false };
         used.reads += bytes.div_ceil(u64::from(BLOCK_BYTES));
@@ -216,7 +215,7 @@ impl Windows {
         }
     }
 
-    /// When the time warning is due, if one was asked for.
+    /// Returns the time of the time warning, if it is enabled.
     pub(crate) fn time_warning_at(&self) -> Option<Nanos> {
         let (Window::Dtwin { since, .. }, Some(profile)) = (self.window, &self.profile) else {
             return None;
@@ -237,7 +236,7 @@ impl Windows {
         }
     }
 
-    /// What is left of the window; all of it before one begins.
+    /// Returns the rest of the window's budget; the whole budget outside a window.
     fn left(&self, now: Nanos) -> Budget {
         let all = self.typical();
         let Window::Dtwin { since, used } = self.window else { return all };
@@ -249,7 +248,7 @@ impl Windows {
         }
     }
 
-    /// The log page 0Ah.
+    /// Returns the log page 0Ah.
     pub(crate) fn log(&self, now: Nanos, lockdown_estimate: Nanos) -> PerSetLog {
         let status = match self.window {
             Window::Off => WindowStatus::NotEnabled,

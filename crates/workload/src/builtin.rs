@@ -1,14 +1,14 @@
-//! Workloads that come with the crate, as property files of ours: the six core workloads of YCSB
-//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks and its mixgraph, uniform reads, and stand-ins for
-//! two stores of Facebook's.
+//! Built-in workloads, as property files: the six core workloads of YCSB (Cooper et al., `SoCC`
+//! 2010, table 2), `db_bench`'s random seeks and its mixgraph, uniform reads, and approximations of
+//! two stores at Facebook.
 
 use crate::Properties;
 
-/// The names that [`builtin`] knows; `workloada` means the same as `a`.
+/// The names accepted by [`builtin`]; `workloada` means the same as `a`.
 pub const BUILTIN_NAMES: [&str; 11] =
     ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read", "userdb", "zippydb", "mixgraph"];
 
-/// File names and their texts, in the order of [`BUILTIN_NAMES`].
+/// File names and contents, in the order of [`BUILTIN_NAMES`].
 const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
     ("workloada", include_str!("../workloads/workloada")),
     ("workloadb", include_str!("../workloads/workloadb")),
@@ -23,15 +23,15 @@ const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
     ("mixgraph", include_str!("../workloads/mixgraph")),
 ];
 
-/// The text of the built-in workload `name`, as a file of properties.
+/// Returns the text of the built-in workload `name`, as a property file.
 pub fn builtin_text(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let mut named = FILES.into_iter().zip(BUILTIN_NAMES);
     named.find(|((file, _), short)| name == *file || name == *short).map(|((_, text), _)| text)
 }
 
-/// The properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed with
-/// [`Properties::set`] as needed. `None` if there is no such workload.
+/// Returns the properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed
+/// with [`Properties::set`] as needed. `None` if no such workload exists.
 pub fn builtin(name: &str) -> Option<Properties> {
     let parsed = Properties::parse(&name.to_ascii_lowercase(), builtin_text(name)?);
     Some(parsed.expect("the files that come with the crate are well formed"))

@@ -1,39 +1,39 @@
 //! Keys: the prefix, then the key number in digits, zero-padded to the full key length.
 //!
 //! Digits are decimal, or bytes with the most significant one first. Either way keys of one format
-//! sort as the numbers they show: the number that a key shows is its *position*.
+//! sort by the numbers they show: the number shown by a key is its *position*.
 //!
-//! With ordered keys the position is the key number. With hashed ones it is the number scrambled,
-//! so that keys inserted one after the other lie anywhere. YCSB hashes with FNV-64, under which
-//! nobody has shown two numbers to stay different; here the scramble is a permutation, [`mix64`]
-//! where the digits have room for 64 bits and one of the same kind on fewer bits otherwise, so that
-//! keys of different numbers differ for certain, and a key tells its number.
+//! With ordered keys the position is the key number. With hashed keys it is the scrambled number,
+//! so that keys inserted one after the other are scattered. YCSB hashes with FNV-64, which is not
+//! proven to be free of collisions on these numbers. Here the scramble is a permutation, [`mix64`]
+//! if the digits have room for 64 bits, else a similar one on fewer bits: keys of different numbers
+//! always differ, and the number can be computed from the key.
 //!
-//! Cost: about 20 ns a key, nothing is allocated.
+//! Cost: about 20 ns per key, without allocation.
 
 use runtime::mix64;
 use serde::Serialize;
 
 use crate::value::unmix64;
 
-/// Whether keys sort as their numbers do.
+/// Whether keys sort by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertOrder {
-    /// No: neighbours by number lie far apart.
+    /// No: neighbours by number are far apart.
     Hashed,
     /// Yes.
     Ordered,
 }
 
-/// How numbers are spelled in keys.
+/// Representation of numbers in keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyDigits {
     /// `0` to `9`, padded with `0`.
     Decimal,
-    /// Bytes, the most significant first, padded with zero bytes: four of them have room for four
-    /// thousand million keys.
+    /// Bytes, the most significant first, padded with zero bytes: four bytes have room for four
+    /// billion (2^32) keys.
     Binary,
 }
 
@@ -45,7 +45,7 @@ impl KeyDigits {
         }
     }
 
-    /// Digits of `u64::MAX`: no number needs more.
+    /// Returns the digits of `u64::MAX`, the largest number.
     fn most(self) -> usize {
         match self {
             Self::Decimal => 20,
@@ -53,7 +53,7 @@ impl KeyDigits {
         }
     }
 
-    /// What stands in front of numbers that need fewer digits than there are.
+    /// Returns the padding before numbers with fewer digits.
     fn padding(self) -> u8 {
         match self {
             Self::Decimal => b'0',
@@ -62,34 +62,34 @@ impl KeyDigits {
     }
 }
 
-/// How a key number becomes a key.
+/// The mapping from key numbers to keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyFormat {
     prefix: String,
     key_bytes: usize,
     order: InsertOrder,
     digits: KeyDigits,
-    /// How many digits the number has.
+    /// Digits of the number.
     width: usize,
-    /// How many numbers have so many digits.
+    /// Numbers with at most `width` digits.
     #[serde(skip)]
     capacity: u64,
 }
 
-/// Where keys are written; holds everything but the digits from the start.
+/// A buffer for keys; holds everything but the digits from the start.
 #[derive(Clone, Debug)]
 pub struct KeyBuffer {
     bytes: Box<[u8]>,
 }
 
 impl KeyFormat {
-    /// Keys of `key_bytes` bytes in decimal, `prefix` included; `None` if that leaves no room for a
-    /// digit.
+    /// Creates a format of keys of `key_bytes` bytes in decimal, including `prefix`; `None` if that
+    /// leaves no room for a digit.
     pub fn new(prefix: &str, key_bytes: usize, order: InsertOrder) -> Option<Self> {
         Self::with_digits(prefix, key_bytes, order, KeyDigits::Decimal)
     }
 
-    /// As [`Self::new`], in the digits given.
+    /// Same as [`Self::new`], with the given digits.
     pub fn with_digits(
         prefix: &str,
         key_bytes: usize,
@@ -102,22 +102,22 @@ impl KeyFormat {
         Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits, width, capacity })
     }
 
-    /// Length of every key in bytes.
+    /// Returns the length of every key in bytes.
     pub fn key_bytes(&self) -> usize {
         self.key_bytes
     }
 
-    /// Whether keys sort as their numbers do.
+    /// Returns whether keys sort by their numbers.
     pub fn order(&self) -> InsertOrder {
         self.order
     }
 
-    /// How many keys there can be: numbers below this have keys, each its own.
+    /// Returns the number of possible keys: numbers below this have unique keys.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// A buffer for [`Self::write`].
+    /// Returns a buffer for [`Self::write`].
     pub fn buffer(&self) -> KeyBuffer {
         let mut bytes = vec![self.digits.padding(); self.key_bytes].into_boxed_slice();
         bytes[..self.prefix.len()].copy_from_slice(self.prefix.as_bytes());
@@ -137,7 +137,7 @@ impl KeyFormat {
         &buffer.bytes
     }
 
-    /// Where the key of `number`, which must be below [`Self::capacity`], stands among all keys.
+    /// Returns the position of the key of `number`, which must be below [`Self::capacity`].
     pub(crate) fn position(&self, number: u64) -> u64 {
         assert!(number < self.capacity(), "{number} does not fit in {} digits", self.width);
         match self.order {
@@ -147,8 +147,8 @@ impl KeyFormat {
         }
     }
 
-    /// The number whose key stands at `position`, which must be one that [`Self::position`] or
-    /// [`Self::parse`] gave.
+    /// Returns the number of the key at `position`, which must be a result of [`Self::position`] or
+    /// [`Self::parse`].
     pub(crate) fn number_at(&self, position: u64) -> u64 {
         match self.order {
             InsertOrder::Ordered => position,
@@ -157,7 +157,7 @@ impl KeyFormat {
         }
     }
 
-    /// The position that `key` shows; `None` if it is no key of this format.
+    /// Returns the position shown by `key`; `None` if it is not a key of this format.
     pub(crate) fn parse(&self, key: &[u8]) -> Option<u64> {
         if key.len() != self.key_bytes {
             return None;
@@ -176,14 +176,15 @@ impl KeyFormat {
         })
     }
 
-    /// The key of `number` as text for messages.
+    /// Returns the key of `number` as text for messages.
     pub(crate) fn display(&self, number: u64) -> String {
         let mut buffer = self.buffer();
         self.write(number, &mut buffer).escape_ascii().to_string()
     }
 }
 
-/// Fills `out` with the digits of `n`, which has no more, and zeros in front.
+/// Fills `out` with the decimal digits of `n`, zero-padded. Requires: `n` has at most `out.len()`
+/// digits.
 fn write_decimal(n: u64, out: &mut [u8]) {
     const BLOCK: u64 = 100_000_000;
     let mut digits = [[0; 8]; 3];
@@ -192,7 +193,8 @@ fn write_decimal(n: u64, out: &mut [u8]) {
     digits[2] = eight_digits(n % BLOCK);
     let digits = digits.as_flattened();
     if let Ok(out) = <&mut [u8; 20]>::try_from(&mut *out) {
-        out.copy_from_slice(&digits[4..]); // the commonest length
+        // The most frequent length.
+        out.copy_from_slice(&digits[4..]);
         return;
     }
     let (zeros, rest) = out.split_at_mut(out.len().saturating_sub(digits.len()));
@@ -200,9 +202,11 @@ fn write_decimal(n: u64, out: &mut [u8]) {
     rest.copy_from_slice(&digits[digits.len() - rest.len()..]);
 }
 
-/// The digits of `n`, which has eight at most: parted into halves three times, all at once.
+/// Returns the digits of `n`, which has at most eight: splits it into halves three times, all in
+/// parallel.
 fn eight_digits(n: u64) -> [u8; 8] {
-    // Each quotient is exact for numbers of so many digits: 10486 / 2^20 is 1/100, 103 / 2^10 is 1/10.
+    // Each quotient is exact for numbers of this many digits: 10486 / 2^20 is 1/100, 103 / 2^10 is
+    // 1/10.
     let fours = (n / 10_000) | ((n % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
     let pairs = hundreds | ((fours - hundreds * 100) << 16);
@@ -211,18 +215,18 @@ fn eight_digits(n: u64) -> [u8; 8] {
     (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
-/// A permutation of the numbers below `bound`, which is above 0: neighbours come to lie far apart.
+/// Permutes the numbers below `bound`, which is above 0: neighbours end up far apart.
 ///
 /// # Panics
-/// If `number` is not below `bound`.
+/// Panics if `number` is not below `bound`.
 pub fn scrambled(number: u64, bound: u64) -> u64 {
     assert!(number < bound, "{number} is not below {bound}");
     if bound == 1 { 0 } else { scramble_below(number, bound, scramble_bits) }
 }
 
-/// A permutation of the numbers below `bound`: `permute` all numbers of as many bits, again and
-/// again until the result is in range. Fewer than two rounds on average. The inverse of `permute`
-/// gives the inverse, as it goes the same way back.
+/// Permutes the numbers below `bound`: applies `permute`, a permutation of all numbers with as many
+/// bits, until the result is in range. Fewer than two rounds on average. The inverse of `permute`
+/// gives the inverse permutation, because it takes the same steps backwards.
 fn scramble_below(number: u64, bound: u64, permute: fn(u64, u32) -> u64) -> u64 {
     let bits = u64::BITS - (bound - 1).leading_zeros();
     let mut scrambled = number;
@@ -236,8 +240,8 @@ fn scramble_below(number: u64, bound: u64, permute: fn(u64, u32) -> u64) -> u64 
 
 const ODD: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
 
-/// A permutation of the numbers of `bits` bits: multiplying by an odd number modulo a power of two
-/// and xoring with the own upper bits can both be undone.
+/// Permutes the numbers of `bits` bits: multiplication by an odd number modulo a power of two, and
+/// xor with the upper bits, are both invertible.
 fn scramble_bits(number: u64, bits: u32) -> u64 {
     let mask = u64::MAX >> (u64::BITS - bits);
     let shift = bits.div_ceil(2);
@@ -248,8 +252,8 @@ fn scramble_bits(number: u64, bits: u32) -> u64 {
     ODD.into_iter().fold(number, step)
 }
 
-/// The inverse of [`scramble_bits`]. The shift moves at least half of the bits out, so that xoring
-/// undoes itself.
+/// The inverse of [`scramble_bits`]. The shift moves at least half of the bits out, so the xor is
+/// its own inverse.
 fn unscramble_bits(scrambled: u64, bits: u32) -> u64 {
     let mask = u64::MAX >> (u64::BITS - bits);
     let shift = bits.div_ceil(2);
@@ -257,8 +261,8 @@ fn unscramble_bits(scrambled: u64, bits: u32) -> u64 {
     ODD.into_iter().rev().fold(scrambled, step)
 }
 
-/// The number that multiplied by `odd` gives 1 modulo 2^64, by Newton's method: three bits are
-/// right to begin with, and each step doubles them.
+/// Returns the inverse of `odd` modulo 2^64, by Newton's method: it starts with three correct bits,
+/// and each step doubles them.
 fn inverse_of_odd(odd: u64) -> u64 {
     (0..5)
         .fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))))

@@ -1,10 +1,10 @@
 //! Clients: YCSB workloads, closed and open loops, latency recorders, and a check of every value
 //! that is read.
 //!
-//! A workload is a YCSB property file, one of those that come with the crate ([`builtin`]) or one
-//! of the user's ([`Properties::parse`]); [`CoreWorkload`] is its checked form. A [`Session`]
-//! drives a [`KvTarget`] with it, first [`Session::load`], then [`Session::run`] any number of
-//! times, and each gives a [`RunReport`].
+//! A workload is a YCSB property file, a built-in one ([`builtin`]) or one of the user's
+//! ([`Properties::parse`]); [`CoreWorkload`] is its checked form. A [`Session`] drives a
+//! [`KvTarget`] with it, first [`Session::load`], then [`Session::run`] any number of times; each
+//! returns a [`RunReport`].
 //!
 //! ```
 //! use workload::{CoreWorkload, builtin};
@@ -17,11 +17,12 @@
 //! # Ok::<(), workload::SettingsError>(())
 //! ```
 //!
-//! A store in real time has a [`SharedSession`], whose clients are threads, and a [`SharedTarget`] (decision 42).
+//! A store in real time uses a [`SharedSession`], whose clients are threads, and a [`SharedTarget`]
+//! (decision 42).
 //!
-//! Invariants: all time is the runtime's, so latencies of a [`Session`] are virtual nanoseconds; all randomness
-//! comes from the session's seed, so the same seed on the same target gives an equal report; no
-//! value is counted as read before the oracle has compared it with what was written.
+//! Invariants: all time is the runtime's, so latencies of a [`Session`] are virtual nanoseconds;
+//! all randomness comes from the session's seed, so the same seed on the same target gives an equal
+//! report; a read counts only after the oracle has compared its value with the writes.
 
 #![forbid(unsafe_code)]
 

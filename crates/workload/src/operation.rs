@@ -1,7 +1,7 @@
-//! What a client does next: the operation mix and the stream of operations of a phase.
+//! The operation mix, and the stream of operations of a phase.
 //!
-//! All clients of a phase share one stream, so that what is asked of the store does not depend on
-//! how many clients ask. Cost: a random number for the kind, then the key's draw.
+//! All clients of a phase share one stream, so that the operations do not depend on the number of
+//! clients. Cost: a random number for the kind, then the key's draw.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use serde::Serialize;
 use crate::CoreWorkload;
 use crate::generator::{InsertCounter, KeyChooser, LengthChooser};
 
-/// What latencies are kept apart by.
+/// Kinds of operations with separate latencies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OpKind {
-    /// A read of one key, also the one within a read-modify-write.
+    /// A read of one key, including that of a read-modify-write.
     Get,
-    /// A write of one key: update, insert, and the one within a read-modify-write.
+    /// A write of one key: update, insert, and that of a read-modify-write.
     Put,
     /// A delete of one key.
     Delete,
-    /// A range of keys as a whole, from making the iterator to destroying it.
+    /// A range of keys as a whole, from creating the iterator to destroying it.
     Scan,
-    /// The Seek of a scan by itself.
+    /// The Seek of a scan.
     Seek,
-    /// A Next of a scan by itself; in bulk, one that brings several pairs.
+    /// A Next of a scan; in bulk, one that returns several pairs.
     Next,
     /// A read-modify-write as a whole.
     ReadModifyWrite,
@@ -42,7 +42,7 @@ impl OpKind {
         Self::ReadModifyWrite,
     ];
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -74,17 +74,17 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The sum of all shares.
+    /// Returns the sum of all shares.
     pub fn sum(&self) -> f64 {
         self.shares().into_iter().map(|(share, _)| share).sum()
     }
 
-    /// Inserts among all operations, from 0 to 1.
+    /// Returns the share of inserts in all operations, from 0 to 1.
     pub fn insert_share(&self) -> f64 {
         self.insert / self.sum()
     }
 
-    /// Operations that put a value among all operations, from 0 to 1.
+    /// Returns the share of operations that put a value, from 0 to 1.
     pub fn write_share(&self) -> f64 {
         (self.update + self.insert + self.read_modify_write) / self.sum()
     }
@@ -101,10 +101,10 @@ impl Mix {
     }
 }
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// Put one of the records to begin with.
+    /// Puts one of the initial records.
     Load,
     Read,
     Update,
@@ -117,17 +117,17 @@ pub(crate) enum Action {
 /// One operation of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Operation {
-    /// Its number within the phase, from 1, in the order of issue.
+    /// Number within the phase, from 1, in the order of issue.
     pub(crate) number: u64,
     pub(crate) action: Action,
     pub(crate) key: u64,
-    /// How many records it goes to: 1, unless it is a scan.
+    /// Records of the operation: 1, unless it is a scan.
     pub(crate) records: u64,
 }
 
 /// Draws actions by their shares.
 struct ActionChooser {
-    /// Shares summed up to and with each action; actions without a share are left out.
+    /// Cumulative shares; actions without a share are left out.
     bounds: Vec<(f64, Action)>,
 }
 
@@ -153,9 +153,9 @@ impl ActionChooser {
     }
 }
 
-/// The operations of one phase, one after the other.
+/// The operations of one phase, in order.
 pub(crate) enum OperationStream {
-    /// Inserts of the records to begin with, in the order of their numbers.
+    /// Inserts of the initial records, in the order of their numbers.
     Load { first: u64, left: Range<u64> },
     /// Operations by the mix and the request distribution.
     Run(Box<RunStream>),
@@ -187,7 +187,7 @@ impl OperationStream {
         }))
     }
 
-    /// How many operations are to come.
+    /// Returns the number of operations left.
     pub(crate) fn remaining(&self) -> u64 {
         match self {
             Self::Load { left, .. } => left.end - left.start,
@@ -195,7 +195,7 @@ impl OperationStream {
         }
     }
 
-    /// The next operation; `None` at the end. An insert takes its number from `inserts`.
+    /// Returns the next operation; `None` at the end. An insert takes its number from `inserts`.
     pub(crate) fn next(&mut self, inserts: &mut InsertCounter) -> Option<Operation> {
         match self {
             Self::Load { first, left } => {
@@ -276,7 +276,7 @@ mod tests {
         assert!(reads.into_iter().all(|read| read.key < 1000), "no insert was acknowledged");
     }
 
-    /// What a run asks for, as one number.
+    /// Returns a hash of all operations of a run.
     fn fingerprint(name: &str, seed: u64) -> u64 {
         let mut properties = builtin(name).unwrap();
         properties.set("operationcount", "20000");

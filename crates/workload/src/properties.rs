@@ -1,9 +1,9 @@
-//! Property files as YCSB reads them: the syntax of `java.util.Properties`, with the line of every
-//! setting kept for error messages.
+//! Property files as in YCSB: the syntax of `java.util.Properties`. The line of every setting is
+//! kept for error messages.
 //!
 //! The grammar is that of the Java documentation of `Properties.load`: `#` and `!` start comments;
 //! a name ends at the first `=`, `:` or blank; an odd number of backslashes at the end of a line
-//! continues it; `\t \n \r \f \uXXXX` are escapes and a backslash before any other character
+//! continues it; `\t \n \r \f \uXXXX` are escapes, and a backslash before any other character
 //! stands for that character.
 //!
 //! Invariant: of several settings of one name the last one counts. Cost: one pass over the text.
@@ -21,25 +21,25 @@ pub struct Properties {
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// The text after the separator, escapes resolved, trailing blanks kept as Java keeps them.
+    /// The text after the separator, with escapes resolved and trailing blanks kept, as in Java.
     pub value: String,
-    /// Where it was set.
+    /// Source of the setting.
     pub origin: Origin,
 }
 
-/// Where a setting came from.
+/// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A line of a file; lines count from 1, and a continued line goes by its first.
+    /// A line of a file, from 1; a continued line has the number of its first line.
     File {
         /// The name given to [`Properties::parse`].
         name: Arc<str>,
         /// The line, from 1.
         line: usize,
     },
-    /// [`Properties::set`], which is what `-p name=value` does.
+    /// [`Properties::set`], as by `-p name=value`.
     Override,
-    /// [`Properties::set_by_flag`]: a flag of the command line with a name of its own.
+    /// [`Properties::set_by_flag`]: a command-line flag with its own name.
     Flag(&'static str),
 }
 
@@ -53,12 +53,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The text is not a property file, or not an assignment.
+/// Error: the text is not a property file, or not an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertiesError {
-    /// Where.
+    /// Place of the error.
     pub origin: Origin,
-    /// What is wrong and what would be right.
+    /// The problem, and the allowed form.
     pub problem: String,
 }
 
@@ -74,7 +74,8 @@ impl Properties {
     /// Parses the text of a file; `file` is its name for messages.
     ///
     /// # Errors
-    /// A `\u` escape without four hexadecimal digits, or one that is half a character.
+    /// Returns an error for a `\u` escape without four hexadecimal digits, or an unpaired
+    /// surrogate.
     pub fn parse(file: &str, text: &str) -> Result<Self, PropertiesError> {
         let name: Arc<str> = file.into();
         let mut properties = Self::default();
@@ -91,13 +92,13 @@ impl Properties {
         Ok(properties)
     }
 
-    /// Sets one property, whatever it was before.
+    /// Sets one property, and replaces an earlier setting.
     pub fn set(&mut self, name: &str, value: &str) {
         let property = Property { value: value.to_owned(), origin: Origin::Override };
         self.entries.insert(name.to_owned(), property);
     }
 
-    /// Sets one property for a flag of the command line, which messages then name: `--records`.
+    /// Sets one property for a command-line flag, which messages then name: `--records`.
     pub fn set_by_flag(&mut self, flag: &'static str, name: &str, value: &str) {
         let property = Property { value: value.to_owned(), origin: Origin::Flag(flag) };
         self.entries.insert(name.to_owned(), property);
@@ -106,7 +107,7 @@ impl Properties {
     /// Sets one property from `name=value`, as after `-p` on a command line.
     ///
     /// # Errors
-    /// There is no `=`, or nothing before it.
+    /// Returns an error if the `=`, or the name before it, is missing.
     pub fn set_assignment(&mut self, assignment: &str) -> Result<(), PropertiesError> {
         match assignment.split_once('=') {
             Some((name, value)) if !name.trim().is_empty() => {
@@ -120,17 +121,17 @@ impl Properties {
         }
     }
 
-    /// Takes over all settings of `later`, which win over those already here.
+    /// Adds all settings of `later`, which override existing ones.
     pub fn merge(&mut self, later: Self) {
         self.entries.extend(later.entries);
     }
 
-    /// The setting of `name`.
+    /// Returns the setting of `name`.
     pub fn get(&self, name: &str) -> Option<&Property> {
         self.entries.get(name)
     }
 
-    /// All settings, in the order of their names.
+    /// Returns all settings, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Property)> {
         self.entries.iter().map(|(name, property)| (name.as_str(), property))
     }
@@ -138,7 +139,7 @@ impl Properties {
 
 const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
 
-/// Joins continued lines and drops comments and blank lines. Escapes stay as they are.
+/// Joins continued lines and drops comments and blank lines. Keeps escapes unchanged.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let text = text.replace("\r\n", "\n");
     let mut lines = text.split(['\n', '\r']).map(|line| line.trim_start_matches(BLANKS)).zip(1..);
@@ -162,7 +163,7 @@ fn ends_in_open_backslash(line: &str) -> bool {
     line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
 
-/// Cuts a logical line at its separator. The value is empty if there is none.
+/// Splits a logical line at its separator. The value is empty if the line has no separator.
 fn split(line: &str) -> (&str, &str) {
     let mut is_escaped = false;
     let ends_name = |c: char| {
@@ -177,8 +178,8 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 fn unescape(text: &str) -> Result<String, String> {
-    // Java's characters are UTF-16 units, and so are its `\u` escapes: a pair of them may make up
-    // one character.
+    // Java's characters are UTF-16 units, and so are its `\u` escapes: two of them may form one
+    // character.
     let mut units = Vec::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -282,7 +283,7 @@ mod tests {
         assert!(Properties::default().set_assignment("=1").is_err());
     }
 
-    /// Every character as an escape: nothing in it can end a name or a line.
+    /// Encodes every character as an escape: none of them can end a name or a line.
     fn escape(text: &str) -> String {
         let escapes: Vec<String> =
             text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();

@@ -1,10 +1,11 @@
-//! Values: which value a write puts, and which write a value came from.
+//! Values: the value of each write, and the write of each value.
 //!
 //! The value of key number `k` written as version `v` is synthetic with a seed that is a
-//! permutation of `(k, v)`, so that a value that is read back tells both, whether it comes back as
-//! recipe or as bytes: the first eight bytes of a synthetic value are a permutation of its seed.
+//! permutation of `(k, v)`, so that a value that is read back identifies both, whether it is
+//! returned as a recipe or as bytes: the first eight bytes of a synthetic value are a permutation
+//! of its seed.
 //!
-//! Cost: some nanoseconds for a value of constant length; one draw per field otherwise.
+//! Cost: some nanoseconds for a value of constant length; otherwise one draw per field.
 
 use pages::Value;
 use runtime::{Rng, mix64};
@@ -15,16 +16,16 @@ use crate::generator::{Pareto, Zipfian};
 /// Bits of a version number in a seed.
 pub(crate) const VERSION_BITS: u32 = 28;
 
-/// Key numbers must be below this to fit in a seed beside a version.
+/// Limit of key numbers, which share a seed with a version.
 pub(crate) const KEY_LIMIT: u64 = 1 << (u64::BITS - VERSION_BITS);
 
-/// How values are handed to the store.
+/// The form in which values are passed to the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueForm {
     /// As a recipe: simulated stores keep it short and charge the full length.
     Synthetic,
-    /// As the bytes themselves.
+    /// As bytes.
     Bytes,
 }
 
@@ -32,35 +33,35 @@ pub enum ValueForm {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldLengths {
-    /// Always the same.
+    /// Constant.
     Constant(u32),
-    /// Anything from `min` to `max` alike.
+    /// Uniform from `min` to `max`.
     Uniform {
         /// Shortest, in bytes.
         min: u32,
         /// Longest, in bytes.
         max: u32,
     },
-    /// From `min` to `max`, short ones most often.
+    /// From `min` to `max`; short lengths are the most frequent.
     Zipfian {
         /// Shortest, in bytes.
         min: u32,
         /// Longest, in bytes.
         max: u32,
     },
-    /// As `db_bench`'s mixgraph draws them: by a generalized Pareto distribution. Those below `min` are `min` long, those
-    /// above `max` as long as what is left when they are divided by it.
+    /// As in `db_bench`'s mixgraph: a generalized Pareto distribution. Draws below `min` become
+    /// `min`, draws above `max` are taken modulo `max`.
     Pareto {
         /// The distribution.
         pareto: Pareto,
-        /// Shortest, in bytes; what is left of a division can be shorter.
+        /// Shortest, in bytes; the result of the modulo can be shorter.
         min: u32,
         /// Longest, in bytes.
         max: u32,
     },
 }
 
-/// How values are made. A value is all fields of a record, one after the other.
+/// The recipe of values. A value is the concatenation of all fields of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueRecipe {
     fields: u32,
@@ -70,7 +71,7 @@ pub struct ValueRecipe {
     zipfian: Option<Zipfian>,
 }
 
-/// Which write a value came from.
+/// The write that produced a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     pub(crate) key: u64,
@@ -78,7 +79,7 @@ pub(crate) struct Stamp {
 }
 
 impl ValueRecipe {
-    /// Values of `fields` fields each; their longest must fit in 32 bits.
+    /// Creates values of `fields` fields each; their longest must fit in 32 bits.
     pub fn new(fields: u32, lengths: FieldLengths, form: ValueForm) -> Self {
         let zipfian = match lengths {
             FieldLengths::Zipfian { min, max } => Some(Zipfian::new(u64::from(max - min) + 1)),
@@ -87,7 +88,7 @@ impl ValueRecipe {
         Self { fields, lengths, form, zipfian }
     }
 
-    /// The longest value, in bytes.
+    /// Returns the longest value, in bytes.
     pub fn longest_bytes(&self) -> u32 {
         match self.lengths {
             FieldLengths::Constant(max)
@@ -97,8 +98,8 @@ impl ValueRecipe {
         }
     }
 
-    /// About the mean length of values, in bytes. Short ones are more frequent than this says where
-    /// lengths are Zipfian.
+    /// Returns the approximate mean length of values, in bytes. With Zipfian lengths the actual
+    /// mean is lower.
     pub fn typical_bytes(&self) -> u32 {
         match self.lengths {
             FieldLengths::Constant(len) => self.fields * len,
@@ -106,14 +107,14 @@ impl ValueRecipe {
                 self.fields * u32::midpoint(min, max)
             }
             FieldLengths::Pareto { pareto: Pareto { k, sigma }, min, max } => {
-                // One without a mean ends at the longest.
+                // A distribution without a mean: uses the maximum.
                 let mean = if k < 1.0 { sigma / (1.0 - k) } else { f64::from(max) };
                 self.fields * (mean as u32).clamp(min, max)
             }
         }
     }
 
-    /// Whether all values are as long as the longest.
+    /// Returns whether all values have the same length.
     pub fn is_constant(&self) -> bool {
         match self.lengths {
             FieldLengths::Constant(_) => true,
@@ -123,12 +124,12 @@ impl ValueRecipe {
         }
     }
 
-    /// How values are handed to the store.
+    /// Returns the form in which values are passed to the store.
     pub fn form(&self) -> ValueForm {
         self.form
     }
 
-    /// The value to write.
+    /// Returns the value to write.
     pub(crate) fn value(&self, stamp: Stamp) -> Value {
         let value = self.synthetic(stamp);
         match self.form {
@@ -137,13 +138,13 @@ impl ValueRecipe {
         }
     }
 
-    /// The value of a write as a recipe, in whichever form it is written.
+    /// Returns the value of a write as a recipe, independent of the form in which it is written.
     pub(crate) fn synthetic(&self, stamp: Stamp) -> Value {
         let seed = seed(stamp);
         Value::Synthetic { seed, len: self.len(seed) }
     }
 
-    /// The value to write, of a length that something else than the recipe says.
+    /// Returns the value to write, with the given length instead of the recipe's.
     pub(crate) fn value_of(&self, stamp: Stamp, bytes: u32) -> Value {
         let value = Self::synthetic_of(stamp, bytes);
         match self.form {
@@ -152,13 +153,13 @@ impl ValueRecipe {
         }
     }
 
-    /// The same as a recipe, in whichever form it is written.
+    /// Same as [`Self::value_of`], as a recipe, independent of the form in which it is written.
     pub(crate) fn synthetic_of(stamp: Stamp, bytes: u32) -> Value {
         Value::Synthetic { seed: seed(stamp), len: bytes }
     }
 
-    /// The length of the value that `seed` determines. Nothing else determines it, so that a value
-    /// cut short or joined with another shows.
+    /// Returns the length of the value that `seed` determines. Only the seed determines it, so that
+    /// a truncated or extended value is detected.
     fn len(&self, seed: u64) -> u32 {
         match self.lengths {
             FieldLengths::Constant(len) => self.fields * len,
@@ -186,14 +187,14 @@ impl ValueRecipe {
     }
 }
 
-/// What the value of a write is made from.
+/// Returns the seed of a write's value.
 fn seed(stamp: Stamp) -> u64 {
     mix64(stamp.key << VERSION_BITS | u64::from(stamp.version))
 }
 
-/// Which write `value` claims to come from; `None` if it is too short to tell.
+/// Returns the write that `value` claims as its source; `None` if the value is too short.
 ///
-/// Values that no write produced give a stamp as well, but hardly ever one that makes sense.
+/// Values that no write produced also give a stamp, but hardly ever a plausible one.
 pub(crate) fn stamp(value: &Value) -> Option<Stamp> {
     let seed = match value {
         Value::Synthetic { seed, .. } => *seed,
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!((recipe.typical_bytes(), recipe.longest_bytes()), (34, 1_024));
     }
 
-    /// The fit has a mean of 126.7; what mixgraph cuts at 1024 bytes takes 5 % of it away.
+    /// The fit has a mean of 126.7; mixgraph's limit of 1024 bytes reduces it by 5 %.
     #[test]
     fn userdbs_lengths_have_the_published_mean_but_for_the_longest() {
         let values = |longest: &str| {
@@ -295,7 +296,7 @@ mod tests {
             let stamps = (0..400_000).map(|key| Stamp { key, version: 1 });
             stamps.map(|stamp| f64::from(values.value(stamp).len())).sum::<f64>() / 4e5
         };
-        // Rounded up, that is half a byte more, and the shortest are lengthened.
+        // Rounding up adds half a byte, and the shortest values are extended.
         let (whole, cut) = (mean(&values("1048576")), mean(&values("1024")));
         assert!((whole - 127.5).abs() < 0.8, "{whole}");
         assert!((cut - 120.6).abs() < 0.8, "{cut}");

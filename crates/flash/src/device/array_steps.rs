@@ -1,4 +1,5 @@
-//! Programs and erases in the array: they run, may be suspended for reads, and change the cells at their end.
+//! Programs and erases in the array: they run, may be suspended for reads, and change the cells at
+//! their end.
 
 use runtime::{Handle, Nanos};
 
@@ -108,13 +109,13 @@ impl Inner {
     }
 }
 
-/// A program or erase has reached its end: the cells change now, and the submitter learns of it.
+/// Completes a program or erase: changes the cells, and wakes the submitter.
 fn complete(state: &mut State, id: OperationId, handle: &Handle) {
     apply(state, id);
     state.operations.finish(id, Ok(None), handle);
 }
 
-/// What a program or erase does to the cells.
+/// Applies a program or erase to the cells.
 pub(crate) fn apply(state: &mut State, id: OperationId) {
     let operation = state.operations.get(id);
     let counts = state.stats.of_mut(operation.class);

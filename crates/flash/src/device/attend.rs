@@ -1,4 +1,4 @@
-//! What a die starts next, as `die` decides it, and when its time counts as busy.
+//! The next operation of a die, as `die` chooses it, and the accounting of its busy time.
 
 use runtime::Nanos;
 
@@ -9,10 +9,11 @@ use crate::die::{GiveWay, Next, Phase};
 use crate::operation::{OperationId, Request};
 
 impl Inner {
-    /// Starts whatever the die can start now.
+    /// Starts the operations that the die can start now.
     pub(super) fn attend(&self, state: &mut State, die: DieIndex) {
         if state.is_off {
-            return; // submitted after a power cut: it waits for ever
+            // Submitted after a power cut: it never completes.
+            return;
         }
         let now = self.handle.now();
         let suspend = self.durations.suspend.as_ref();
@@ -34,7 +35,7 @@ impl Inner {
         }
     }
 
-    /// Starts what there is room for beside the reads that are under way.
+    /// Starts operations while there is room besides the reads in flight.
     fn attend_idle(&self, state: &mut State, die: DieIndex) {
         let (now, deadline) = (self.handle.now(), self.durations.background_deadline);
         let suspend = self.durations.suspend.as_ref();
@@ -68,7 +69,8 @@ impl Inner {
         }
     }
 
-    /// Puts the die in `phase`, with a timer for its end if that is known. Older timers are void.
+    /// Moves the die into `phase`, with a timer for its end if that is known. Older timers become
+    /// void.
     pub(super) fn enter(
         &self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! What the channels carry: commands and pages, for one die after the other.
+//! Transfers over the channels: commands and pages, for one die at a time.
 
 use runtime::Nanos;
 
@@ -16,7 +16,7 @@ impl Inner {
         if is_apart { channel + self.geometry.channels } else { channel }
     }
 
-    /// Has the channel carry a command for `span`.
+    /// Requests a command transfer of duration `span`.
     pub(super) fn command(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
         let channel = self.channel_of(die);
         if state.channels[channel as usize].request_command(Transfer { die, id, span }) {
@@ -39,8 +39,8 @@ impl Inner {
         self.let_read_end(state, die);
     }
 
-    /// A prefetch that waits for the bus occupies its die: if somebody on demand wants the die, it
-    /// is not passed over there, or both would wait for as long as others keep the bus busy.
+    /// Promotes the prefetches of a die that wait for the bus if a demand read waits for the die.
+    /// Such a prefetch occupies its die; if others kept the bus busy, both would wait.
     pub(super) fn let_read_end(&self, state: &mut State, die: DieIndex) {
         let this = &state.dies[die.0 as usize];
         let is_sending = |reading: &Reading| matches!(reading.stage, Stage::DataOut(_));
@@ -56,7 +56,8 @@ impl Inner {
 
     pub(super) fn transfer_ended(&self, state: &mut State, channel: u32) {
         let Transfer { die, id, .. } = state.channels[channel as usize].ended();
-        // The die that is free now has its next command carried before others' data, if it has one.
+        // The next command of the die that is free now, if it has one, goes before data of other
+        // dies.
         let has_commands = self.durations.command_on_channel.is_some();
         if !has_commands {
             self.carry_next(state, channel);
@@ -73,7 +74,7 @@ impl Inner {
         }
     }
 
-    /// The die goes on with what the channel has carried for it.
+    /// Continues an operation of the die after its transfer.
     fn carried(&self, state: &mut State, die: DieIndex, id: OperationId) {
         match &state.operations.get(id).request {
             Request::Read(..) => match state.dies[die.0 as usize].reading(id).stage {

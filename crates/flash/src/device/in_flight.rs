@@ -1,4 +1,4 @@
-//! What a submitter awaits.
+//! Futures of submitted operations.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use super::Inner;
 use crate::ReadError;
 use crate::operation::{OperationId, Outcome};
 
-/// What a read brings, to come. Dropping it does not stop the hardware.
+/// The future of a read. Dropping it does not stop the operation.
 #[must_use = "the read goes on without it, but nobody learns what it brought"]
 pub struct PageReading(pub(super) InFlight);
 
@@ -25,7 +25,7 @@ impl Future for PageReading {
     }
 }
 
-/// An operation's outcome to come. Dropping it does not stop the hardware.
+/// The future of an operation. Dropping it does not stop the operation.
 pub(super) struct InFlight {
     pub(super) inner: Rc<Inner>,
     pub(super) id: OperationId,

@@ -1,4 +1,4 @@
-//! A read, from its sense to the page at the end of its transfer.
+//! Steps of a read, from its sense to the end of its transfer.
 
 use runtime::{IoClass, Nanos};
 
@@ -44,7 +44,7 @@ impl Inner {
         self.arm(self.handle.now() + span + moving.unwrap_or(Nanos::ZERO), token);
     }
 
-    /// Extra senses this read will need, and whether it succeeds in the end.
+    /// Draws the extra senses of a read, and whether it succeeds.
     fn draw_retries(&self, state: &mut State) -> (u64, bool) {
         let Some(errors) = &self.errors else {
             return (0, true);
@@ -60,7 +60,7 @@ impl Inner {
         (u64::from(retries), true)
     }
 
-    /// A page has been sensed.
+    /// Notes that a page was sensed.
     pub(super) fn sensed(&self, state: &mut State, die: DieIndex, id: OperationId) {
         state.array.prefetch_image(read_page(state.operations.get(id)));
         let this = &mut state.dies[die.0 as usize];
@@ -74,7 +74,8 @@ impl Inner {
         }
     }
 
-    /// A page asks for the channel. With cache read its sensor is free for the next.
+    /// Requests the channel for a sensed page. With cache read its sensor is free for the next
+    /// page.
     fn send(&self, state: &mut State, die: DieIndex, id: OperationId, sensed: Sensed) {
         state.dies[die.0 as usize].reading(id).stage = Stage::DataOut(sensed);
         let Request::Read(_, bytes) = state.operations.get(id).request else {
@@ -86,7 +87,7 @@ impl Inner {
         }
     }
 
-    /// The page of a read has crossed the channel.
+    /// Completes a read whose page has crossed the channel.
     pub(super) fn sent(&self, state: &mut State, die: DieIndex, id: OperationId, sensed: Sensed) {
         let this = &mut state.dies[die.0 as usize];
         let sensor = this.reading(id).sensor;
@@ -111,8 +112,8 @@ fn read_page(operation: &Operation) -> PageAddress {
     page
 }
 
-/// What a read brings at the end of its transfer. The die was held since it sensed the page, so
-/// the cells still are what they were then.
+/// Returns the outcome of a read at the end of its transfer. The die was occupied since the sense,
+/// so the cells have not changed since.
 fn bring(state: &mut State, id: OperationId, sensed: Sensed) -> Outcome {
     let image = state.array.read(read_page(state.operations.get(id)))?;
     if sensed.is_readable { Ok(Some(image)) } else { Err(ReadError::Uncorrectable) }

@@ -1,4 +1,4 @@
-//! How an operation comes to its die, and how a read that is under way becomes more urgent.
+//! Submission of operations to their dies, and promotion of reads in flight.
 
 use runtime::{IoClass, Priority};
 
@@ -35,7 +35,7 @@ impl Inner {
         id
     }
 
-    /// Dies of [`Lane::Apart`] come behind the others, and so do its channels.
+    /// The dies and channels of [`Lane::Apart`] are numbered after the others.
     fn die_in(&self, lane: Lane, block: BlockAddress) -> DieIndex {
         let die = self.geometry.die_of(block);
         match lane {
@@ -44,7 +44,7 @@ impl Inner {
         }
     }
 
-    /// The block that an operation is for, and what it takes of its die.
+    /// Returns the block of an operation, and the part of the die that it needs.
     pub(super) fn needs(&self, request: &Request) -> (BlockAddress, Needs) {
         match request {
             Request::Read(page, _) => {

@@ -1,4 +1,4 @@
-//! Timers, which drive everything: what they are armed with, and who goes on when one fires.
+//! Timers, which drive all steps: their tokens, and the step that each one continues.
 
 use runtime::{Event, Nanos};
 
@@ -6,9 +6,10 @@ use super::Inner;
 use crate::DieIndex;
 use crate::operation::OperationId;
 
-/// Timer tokens: a channel's number with this bit.
+/// Timer token of a channel: this bit and the channel's number.
 pub(super) const CHANNEL_TOKEN: u64 = 1 << 63;
-/// A die's number and a read's with this bit; without either a die's number and its generation.
+/// Timer token of a read: this bit, the die's number and the read's. Without either bit: a die's
+/// number and its generation.
 pub(super) const READ_TOKEN: u64 = 1 << 62;
 
 impl Event for Inner {

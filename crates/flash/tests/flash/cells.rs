@@ -1,4 +1,4 @@
-//! The rules of NAND, and what the cells remember.
+//! The rules of NAND, and the state of the cells.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ fn an_erase_takes_the_contents_and_leaves_wear() {
     }
     assert_eq!(drive.read_now(page).unwrap_err(), ReadError::Erased);
     drive.flash.with_array(|array| {
-        // The read that failed came after the last erase.
+        // The failed read came after the last erase.
         assert_eq!((array.erase_count(block), array.read_count(block)), (2, 1));
         assert_eq!(array.programmed_pages(block), 0);
         assert_eq!(array.erase_count(drive.block(0, 1)), 0);
@@ -54,7 +54,7 @@ fn a_dropped_future_does_not_stop_its_operation() {
     for _ in 0..100 {
         drop(drive.flash.read(drive.page(0, 0, 0), CLIENT));
     }
-    // The reads go first, but for the program that has begun: 206 + 100 * 46.
+    // The reads go first, except before the program that has begun: 206 + 100 * 46.
     let read = drive.flash.read(page, CLIENT);
     assert_eq!(drive.rt.block_on(read).unwrap().bytes(), b"stays");
     assert_eq!(drive.rt.handle().now().0, (206 + 101 * 46) * 1_000);
@@ -130,7 +130,7 @@ fn an_array_of_another_geometry_is_refused() {
     Drive::power_up(&profile(), NandArray::new(&one_shot().geometry));
 }
 
-/// Pages that hold their own number.
+/// A source of pages that hold their own number.
 struct Numbered;
 
 impl PageSource for Numbered {

@@ -11,7 +11,8 @@ fn profile_with_errors(retry_probability: f64, max_retries: u32) -> FlashProfile
     FlashProfile { errors: Some(errors), ..profile() }
 }
 
-/// Mean latency in microseconds, reads that failed, and extra senses, over many reads in a row.
+/// Reads one page many times. Returns the mean latency in microseconds, the failed reads, and the
+/// extra senses.
 fn read_often(profile: &FlashProfile) -> (f64, u32, u64) {
     let drive = Drive::new(profile);
     let (flash, page) = (drive.flash.clone(), drive.page(0, 0, 0));

@@ -1,4 +1,4 @@
-//! One operation at a time, and operations that meet on a bus.
+//! Operations alone, and operations that compete for a bus.
 
 use flash::FlashProfile;
 use runtime::IoClass;
@@ -14,7 +14,7 @@ fn mlc() -> FlashProfile {
     profile
 }
 
-/// How long one operation takes on an idle drive.
+/// Returns the duration of one operation on an idle drive, in nanoseconds.
 fn span<T: 'static>(drive: &Drive, operation: impl Future<Output = T> + 'static) -> u64 {
     let start = drive.rt.handle().now();
     drive.rt.block_on(operation);
@@ -165,7 +165,7 @@ fn a_die_that_has_not_come_to_rest_counts_as_busy() {
     assert_eq!(drive.flash.stats().die_busy, crate::small_drive::us(3_001));
 }
 
-/// [`profile_of`] with commands on the channel.
+/// Returns [`profile_of`] with commands on the channel.
 fn with_commands_on_channel(channels: u32, dies_per_channel: u32) -> FlashProfile {
     let mut profile = profile_of(channels, dies_per_channel);
     profile.timing.commands_on_channel = true;
@@ -189,7 +189,7 @@ fn a_command_waits_for_the_page_on_the_channel_and_goes_before_those_that_wait()
     let drive = Drive::new(&profile);
     let early = [1, 2, 3].map(|die| drive.read(0, die, CLIENT));
     let late = drive.read(50, 0, CLIENT);
-    // Commanded at 66, behind the first page and before the second; sensed at 107.
+    // Commanded at 66, after the first page and before the second; sensed at 107.
     assert_eq!(drive.ends(early), [66, 92, 117]);
     assert_eq!(drive.end(late), 142);
 }
@@ -200,7 +200,7 @@ fn a_die_that_has_given_its_page_is_commanded_before_others_give_theirs() {
     profile.timing.channel_mb_per_s = 200.0; // 25 us a page
     let drive = Drive::new(&profile);
     let reads = [0, 1, 0].map(|die| drive.read(0, die, CLIENT));
-    // The third is commanded at 66; its page is there at 107.
+    // The third is commanded at 66; its page is sensed at 107.
     assert_eq!(drive.ends(reads), [66, 92, 132]);
 }
 

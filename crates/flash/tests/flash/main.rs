@@ -1,4 +1,4 @@
-//! The flash as its users see it: when operations end, what the cells hold, what a power cut does.
+//! The flash as its users see it: completion times, contents of the cells, effects of a power cut.
 
 mod cells;
 mod faults;

@@ -1,4 +1,4 @@
-//! Reads of one die side by side: planes that sense each for itself, and cache read.
+//! Concurrent reads of one die: independent planes, and cache read.
 
 use flash::{FlashProfile, ReadOverlap, Timing};
 
@@ -13,7 +13,7 @@ fn overlapping(base: FlashProfile, planes: u32, overlap: Option<ReadOverlap>) ->
 const INDEPENDENT: ReadOverlap = ReadOverlap { independent_planes: true, cache_us: None };
 const CACHE: ReadOverlap = ReadOverlap { independent_planes: false, cache_us: Some(2.0) };
 
-/// Reads pages of block 0 of die 0, one each microsecond: when each ended.
+/// Reads pages of block 0 of die 0, one each microsecond. Returns their end times.
 fn ends(profile: &FlashProfile, pages: &[u32]) -> Vec<u64> {
     let drive = Drive::new(profile);
     let reads: Vec<_> =
@@ -58,7 +58,7 @@ fn both_together_keep_two_pages_of_each_plane_under_way() {
     let both = ReadOverlap { independent_planes: true, cache_us: Some(2.0) };
     let mut both = overlapping(profile(), 2, Some(both));
     both.timing = Timing { channel_mb_per_s: 50.0, ..both.timing };
-    // The pages of the two planes are sensed by 41, those behind them by 84 and by 141 + 43.
+    // The first pages of the two planes are sensed by 41, the next ones by 84 and by 141 + 43.
     assert_eq!(ends(&both, &[0, 1, 2, 3]), [141, 241, 341, 441]);
 }
 
@@ -79,8 +79,8 @@ fn a_program_gets_its_turn_although_some_plane_always_reads() {
     let reads: Vec<_> =
         (0..100).map(|nth| drive.read_page(nth * 20, 0, (nth % 2) as u32, CLIENT)).collect();
     let program = drive.end(drive.program(1, 0, BACKGROUND));
-    // It is passed over from the end of the first read on; the last that began before it was overdue ends
-    // within two reads, and a program takes 211.
+    // The program is overtaken from the end of the first read on. The last read that began before
+    // the program was overdue ends within two reads, and a program takes 211.
     assert!((250..=46 + 100 + 2 * 51 + 211).contains(&program), "{program}");
     drive.ends(reads);
 }
@@ -91,6 +91,6 @@ fn all_planes_read_while_a_program_is_suspended() {
     let program = drive.program(0, 0, BACKGROUND);
     let reads = [0, 1].map(|page| drive.read_page(100 + u64::from(page), 0, page, CLIENT));
     assert_eq!(drive.ends(reads), [110 + 46, 110 + 51]);
-    // It had 10 to fetch its data and runs from then on: 111 are left at 100.
+    // The program fetched its data for 10 and has run since: 111 are left at 100.
     assert_eq!(drive.end(program), 110 + 51 + 5 + 111);
 }

@@ -1,4 +1,4 @@
-//! Power cuts: what is in the array ends done, not done or torn; nothing else leaves a trace.
+//! Power cuts: operations in the array end done, not done or torn; others leave no trace.
 
 use flash::{CutReport, FlashProfile, NandArray, ReadError};
 use runtime::{Nanos, PageImage, Rng};
@@ -9,7 +9,7 @@ use crate::small_drive::{profile_with_suspend, us};
 const SEEDS: u64 = 200;
 const NEW: &[u8] = b"a page that is programmed while the power fails";
 
-/// Three pages of block 1 of die 0 are programmed, a fourth is on its way, a fifth waits.
+/// Programs three pages of block 1 of die 0; a fourth is in flight, a fifth waits.
 fn programming(profile: &FlashProfile) -> Drive {
     let drive = Drive::new(profile);
     for index in 0..3 {
@@ -22,7 +22,7 @@ fn programming(profile: &FlashProfile) -> Drive {
     drive
 }
 
-/// The power fails `span` from now.
+/// Cuts the power `span` from now.
 fn cut_after(drive: &Drive, span: Nanos, seed: u64) -> (NandArray, CutReport) {
     let deadline = drive.rt.handle().now() + span;
     drop(drive.rt.handle().spawn("clock", drive.rt.handle().sleep_until(deadline)));
@@ -31,7 +31,7 @@ fn cut_after(drive: &Drive, span: Nanos, seed: u64) -> (NandArray, CutReport) {
     drive.flash.power_cut(&mut Rng::new(seed))
 }
 
-/// One operation was in flight; how it ended.
+/// Returns how the only operation in flight ended.
 fn the_only_end(report: CutReport) -> usize {
     match report {
         CutReport { done: 1, not_done: 0, torn: 0 } => 0,
@@ -45,7 +45,7 @@ fn assert_all_seen(ends: [u64; 3]) {
     assert!(ends.iter().all(|end| *end > SEEDS / 5), "each in a third of {SEEDS}: {ends:?}");
 }
 
-/// A program that was in the array when the power failed, after `span`.
+/// Checks the outcome of a program that was in the array when the power failed, after `span`.
 fn check_programs_in_flight(profile: &FlashProfile, is_read: bool) {
     let (mut ends, mut unreadable, mut garbled) = ([0; 3], 0, 0);
     for seed in 0..SEEDS {

@@ -1,4 +1,4 @@
-//! Who goes first on a die, and who made a demand read wait.
+//! The order of operations on a die, and the causes of demand read waits.
 
 use flash::Blocker;
 use runtime::IoClass;
@@ -40,7 +40,8 @@ fn a_prefetch_that_is_waited_for_is_on_demand() {
     let prefetches = [1, 2].map(|at| drive.read_page(u64::from(at), 0, at, IoClass::ValuePrefetch));
     let demand = drive.read(3, 0, CLIENT);
     drive.promote(4, 0, 2);
-    drive.promote(4, 0, 9); // nobody reads that
+    // No read of that page is in flight.
+    drive.promote(4, 0, 9);
     let late = drive.read(5, 0, CLIENT);
     assert_eq!(drive.ends([first, demand, late]), [46, 92, 184]);
     assert_eq!(drive.ends(prefetches), [230, 138]);
@@ -79,7 +80,7 @@ fn waiting_behind_other_background_work_is_not_being_passed_over() {
     let drive = Drive::new(&profile);
     let background: Vec<_> = (0..12).map(|_| drive.read(0, 0, BACKGROUND)).collect();
     let demand = drive.read(300, 0, CLIENT);
-    // The seventh background read ends at 322; the others are 322 us old, and wait all the same.
+    // The seventh background read ends at 322; the others are 322 us old, but they wait.
     assert_eq!(drive.end(demand), 322 + 46);
     assert_eq!(drive.ends(background).into_iter().max(), Some(13 * 46));
 }
@@ -117,7 +118,7 @@ fn in_a_write_stall_reads_get_as_long_a_turn_as_the_program_before_took() {
     let program = drive.program(6, 0, BACKGROUND);
     let erase = drive.erase(7, 0, BACKGROUND);
     assert_eq!(drive.end(program), 92 + 206);
-    // The erase was passed over from 298 on, for as long as the program took.
+    // The erase was overtaken from 298 on, for as long as the program took.
     assert_eq!(drive.end(erase), 528 + 3_001);
     assert_eq!(drive.ends(reads)[..8], [46, 92, 344, 390, 436, 482, 528, 3_575]);
 }

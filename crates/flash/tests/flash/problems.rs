@@ -1,4 +1,4 @@
-//! Profiles are written by hand: wrong numbers are named before they are used.
+//! Profiles are written by hand: wrong numbers are reported before they are used.
 
 use flash::{ErrorModel, FlashProfile, Geometry, ReadOverlap};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::de::value::{Error, MapDeserializer};
 
 use crate::small_drive::{profile, profile_with_suspend};
 
-/// The problems of a profile with one number changed.
+/// Returns the problems of a profile with one number changed.
 fn with(change: impl FnOnce(&mut FlashProfile)) -> String {
     let mut profile = profile_with_suspend();
     profile.errors = Some(ErrorModel { retry_probability: 0.1, retry_us: 70.0, max_retries: 5 });
@@ -45,7 +45,7 @@ fn bad_geometry_is_named() {
     assert_eq!(one_shot, "pages_per_block must be a multiple of bits_per_cell");
 }
 
-/// Gives one time of a profile a value.
+/// Sets one time of a profile.
 type Change = fn(&mut FlashProfile, f64);
 
 #[test]

@@ -1,5 +1,5 @@
-//! Throughput over queue depth: it follows the lowest of three bounds, outstanding reads over the
-//! latency of one, dies over the time a read holds one, and channels over the time of a transfer.
+//! Throughput over queue depth. It follows the lowest of three bounds: outstanding reads over the
+//! latency of one; dies over the time a read occupies one; channels over the time of a transfer.
 
 use flash::FlashProfile;
 use runtime::Rng;
@@ -10,7 +10,8 @@ const CHANNELS: u32 = 2;
 const DIES: u32 = 8;
 const SPAN_US: u64 = 200_000;
 
-/// Reads per millisecond with `depth` outstanding; `die_of` names the die of each next read.
+/// Returns the reads per millisecond with `depth` outstanding; `die_of` chooses the die of each
+/// read.
 fn throughput(
     profile: &FlashProfile,
     depth: u32,

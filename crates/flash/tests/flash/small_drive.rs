@@ -6,7 +6,7 @@ use runtime::{IoClass, JoinHandle, Nanos, PageImage, Runtime};
 
 /// A demand read.
 pub(crate) const CLIENT: IoClass = IoClass::ClientRead;
-/// Work that nobody waits for.
+/// Background work.
 pub(crate) const BACKGROUND: IoClass = IoClass::CompactionWrite;
 
 /// One die of SLC: a read takes 1 + 40 + 5 us, a program 5 + 1 + 200 us, an erase 1 + 3000 us.
@@ -40,7 +40,7 @@ pub(crate) fn profile() -> FlashProfile {
     }
 }
 
-/// [`profile`] with that many channels and dies behind each.
+/// Returns [`profile`] with that many channels, and dies on each.
 pub(crate) fn profile_of(channels: u32, dies_per_channel: u32) -> FlashProfile {
     let mut profile = profile();
     profile.geometry.channels = channels;
@@ -48,7 +48,7 @@ pub(crate) fn profile_of(channels: u32, dies_per_channel: u32) -> FlashProfile {
     profile
 }
 
-/// [`profile`] with suspension.
+/// Returns [`profile`] with suspension.
 pub(crate) fn profile_with_suspend() -> FlashProfile {
     let suspend = Suspend {
         program_us: Some(10.0),
@@ -72,7 +72,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    /// A drive whose block 0 of every die is full of pages.
+    /// Creates a drive where block 0 of every die is full of pages.
     pub(crate) fn new(profile: &FlashProfile) -> Self {
         let mut array = NandArray::new(&profile.geometry);
         for die in 0..profile.geometry.dies() {
@@ -96,7 +96,7 @@ impl Drive {
         self.flash.geometry().page(self.block(die, block), index)
     }
 
-    /// Runs `operation` at `at`; its result and when it ended, in microseconds.
+    /// Runs `operation` at `at`. Returns its result and its end, in microseconds.
     fn at<T: 'static, F: Future<Output = T>>(
         &self,
         at: u64,
@@ -111,12 +111,12 @@ impl Drive {
         })
     }
 
-    /// Reads a page of block 0 of `die` at `at`; when that ended.
+    /// Reads a page of block 0 of `die` at `at`. Returns its end.
     pub(crate) fn read(&self, at: u64, die: u32, class: IoClass) -> JoinHandle<(bool, u64)> {
         self.read_page(at, die, 0, class)
     }
 
-    /// The same for another page of that block.
+    /// Reads page `index` of that block.
     pub(crate) fn read_page(
         &self,
         at: u64,
@@ -131,7 +131,7 @@ impl Drive {
         })
     }
 
-    /// Says at `at` that somebody waits for a page of block 0 of `die`.
+    /// Promotes the read of a page of block 0 of `die` at `at`.
     pub(crate) fn promote(&self, at: u64, die: u32, index: u32) {
         let page = self.page(die, 0, index);
         drop(self.at(at, move |flash| {
@@ -140,24 +140,24 @@ impl Drive {
         }));
     }
 
-    /// Programs the first unit of block 1 of `die` at `at`; when that ended.
+    /// Programs the first unit of block 1 of `die` at `at`. Returns its end.
     pub(crate) fn program(&self, at: u64, die: u32, class: IoClass) -> JoinHandle<((), u64)> {
         let (page, count) = (self.page(die, 1, 0), self.flash.geometry().program_unit());
         self.at(at, move |flash| flash.program(page, images(count), class))
     }
 
-    /// Erases block 2 of `die` at `at`; when that ended.
+    /// Erases block 2 of `die` at `at`. Returns its end.
     pub(crate) fn erase(&self, at: u64, die: u32, class: IoClass) -> JoinHandle<((), u64)> {
         let block = self.block(die, 2);
         self.at(at, move |flash| flash.erase(block, class))
     }
 
-    /// When an operation ended.
+    /// Returns the end of an operation.
     pub(crate) fn end<T: 'static>(&self, operation: JoinHandle<(T, u64)>) -> u64 {
         self.rt.block_on(operation).1
     }
 
-    /// When operations ended.
+    /// Returns the ends of operations.
     pub(crate) fn ends<T: 'static>(
         &self,
         operations: impl IntoIterator<Item = JoinHandle<(T, u64)>>,
@@ -176,7 +176,7 @@ impl Drive {
     }
 }
 
-/// `count` pages with contents of their own.
+/// Returns `count` pages with different contents.
 pub(crate) fn images(count: u32) -> Vec<PageImage> {
     (0..count).map(|i| PageImage::new(format!("contents of page {i}").as_bytes())).collect()
 }

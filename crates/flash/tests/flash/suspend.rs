@@ -1,5 +1,6 @@
-//! Programs and erases that give way to demand reads. The numbers of `small_drive` apply: 10 us to
-//! suspend a program, 20 us an erase, 5 us to resume, 30 us of progress, twice at most, for 150 us.
+//! Programs and erases that are suspended for demand reads. The numbers of `small_drive` apply: 10
+//! us to suspend a program, 20 us an erase, 5 us to resume, 30 us of progress, at most two
+//! suspensions of up to 150 us.
 
 use flash::Blocker;
 
@@ -106,7 +107,7 @@ fn an_operation_makes_some_progress_between_two_suspensions() {
     let drive = Drive::new(&profile_with_suspend());
     let program = drive.program(0, 0, BACKGROUND);
     let reads = [drive.read(100, 0, CLIENT), drive.read(158, 0, CLIENT)];
-    // The first ends at 156, the program goes on at 161 and gives way again at 191.
+    // The first ends at 156; the program resumes at 161 and gives way again at 191.
     assert_eq!(drive.ends(reads), [156, 191 + 10 + 46]);
     assert_eq!(drive.end(program), 206 + 2 * (10 + 46 + 5));
     assert_eq!(suspends(&drive), (2, 0));

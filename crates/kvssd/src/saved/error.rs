@@ -1,4 +1,4 @@
-//! What may be wrong with saving a drive and opening it again.
+//! Errors of saving a drive and opening it again.
 
 use std::{fmt, io};
 
@@ -10,7 +10,7 @@ use crate::setup::SetupError;
 /// Why a drive was not saved.
 #[derive(Debug)]
 pub enum SaveError {
-    /// Something is under way on it, or its design cannot be saved.
+    /// An operation is in flight on it, or its design cannot be saved.
     NotAtRest(NotAtRest),
     /// The file could not be written.
     Io(io::Error),
@@ -47,24 +47,24 @@ impl From<io::Error> for SaveError {
 /// Why a saved drive was not opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SavedError {
-    /// It is no file of a saved drive.
+    /// The file is not a saved drive.
     NoDrive,
-    /// It is of another version.
+    /// The file has another version.
     OtherVersion {
-        /// Which.
+        /// Version of the file.
         found: u32,
     },
-    /// The file ends too soon.
+    /// The file is truncated.
     TooShort,
     /// The file is damaged.
     Damaged,
     /// The file could not be read.
     Io(io::ErrorKind),
-    /// The drive was made with another geometry, memory, design or expected lengths.
+    /// The drive was created with another geometry, memory, design or expected lengths.
     OtherDrive,
-    /// It would not go on as it was.
+    /// The drive would not continue as it was.
     NotAtRest(NotAtRest),
-    /// It cannot be set up.
+    /// The drive cannot be set up.
     Setup(SetupError),
 }
 

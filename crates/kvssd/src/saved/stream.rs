@@ -3,21 +3,21 @@
 //! ```text
 //! file:  "LHDRIVE\n" | version u32 | frames
 //! frame: length u32 (1 to 1 MiB) | CRC-32C u32 | bytes
-//! last:  0 u32 | CRC-32C of its eight bytes u32 | frames before it u64
-//! bytes of all frames: parts, each with its length as u64 in front
+//! last:  0 u32 | CRC-32C of its eight bytes u32 | number of frames u64
+//! bytes of all frames: parts, each with its length as u64 before it
 //! ```
-//! Numbers are little-endian. A file that was cut off, or a bit that flipped, is told.
+//! Numbers are little-endian. Truncation and bit flips are detected.
 
 use std::io::{self, Read, Write};
 
 use super::error::SavedError;
 
 const MAGIC: &[u8; 8] = b"LHDRIVE\n";
-/// Grows when what is saved changes its form.
+/// Version of the format; increases when the format of the saved data changes.
 pub(super) const VERSION: u32 = 3;
 const FRAME_BYTES: usize = 1 << 20;
 
-/// Where parts go.
+/// Writes parts to a file.
 pub(super) struct Output<W> {
     file: W,
     frame: Vec<u8>,
@@ -58,7 +58,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// Ends the file.
     pub(super) fn end(mut self) -> io::Result<()> {
         if !self.frame.is_empty() {
             self.write_frame()?;
@@ -71,11 +71,11 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// Where parts come from.
+/// Reads parts from a file.
 pub(super) struct Input<R> {
     file: R,
     frame: Vec<u8>,
-    /// Bytes of the frame that were taken.
+    /// Bytes of the frame that were consumed.
     taken: usize,
     frames: u64,
 }
@@ -94,12 +94,12 @@ impl<R: Read> Input<R> {
         Ok(Self { file, frame: Vec::new(), taken: 0, frames: 0 })
     }
 
-    /// The next part.
+    /// Reads the next part.
     pub(super) fn take(&mut self) -> Result<Vec<u8>, SavedError> {
         let mut len = [0; 8];
         self.fill(&mut len)?;
         let mut left = usize::try_from(u64::from_le_bytes(len)).map_err(|_| SavedError::Damaged)?;
-        // No more is reserved than there is: a length may be anything.
+        // The buffer grows with the data: a damaged length may have any value.
         let mut part = Vec::new();
         while left > 0 {
             let some = left.min(FRAME_BYTES);
@@ -137,7 +137,7 @@ impl<R: Read> Input<R> {
         if crc32c::crc32c(&self.frame) == crc { Ok(()) } else { Err(SavedError::Damaged) }
     }
 
-    /// Nothing more is to come.
+    /// Checks that the file ends here.
     pub(super) fn end(mut self) -> Result<(), SavedError> {
         let (len, crc) = (number(&mut self.file)?, number(&mut self.file)?);
         let mut frames = [0; 8];

@@ -1,4 +1,5 @@
-//! The design with a merge accelerator: what goes through flash for it, and what it leaves alone.
+//! The design with a merge accelerator: merges that go through flash for it, and merges that it
+//! does not do.
 
 use engine::Options;
 use kvssd::{KvDrive, StoreMode};
@@ -13,8 +14,8 @@ fn key(i: u64) -> Vec<u8> {
     format!("{:030}", runtime::mix64(i)).into_bytes()
 }
 
-/// Fills a drive whose accelerator takes entries of up to `max_entry_bytes`, reads all keys, and gives
-/// what it did.
+/// Fills a drive whose accelerator accepts entries of up to `max_entry_bytes`, and reads all keys.
+/// Returns the accelerator's counters.
 fn fill_and_read(max_entry_bytes: u32) -> AcceleratorWork {
     let mut device = small_device();
     device.accelerator.as_mut().expect("it has one").max_entry_bytes = max_entry_bytes;
@@ -40,7 +41,8 @@ fn what_is_pinned_goes_through_flash_to_the_accelerator() {
     let work = fill_and_read(256);
     assert!(work.merges > 10 && work.left_to_processor == 0, "{work:?}");
     assert!(work.pages_copied >= work.merges, "{work:?}");
-    // The last pinned level is all in memory, so each merge has a copy and what it meets below.
+    // The last pinned level is entirely in memory, so each merge has its copy as input, and the
+    // overlapping pages below.
     assert!(work.bytes > work.pages_copied * 1024, "{work:?}");
     // 16 bytes a cycle at 175 MHz; each merge ends on a whole nanosecond.
     let least = work.bytes as f64 / 2.8;

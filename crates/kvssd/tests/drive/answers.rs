@@ -1,15 +1,15 @@
-//! What a drive got wrong, by what it answered.
+//! Complaints about wrong answers of a drive.
 
 use kvssd::{RecoverError, Status};
 use pages::Value;
 use trial::{Answer, Complaint, Kind};
 
-/// A drive did not come back from a power cut.
+/// Returns the complaint about a failed recovery.
 pub(crate) fn of_recovery(error: &RecoverError) -> Complaint {
     Complaint::new(Kind::Unopened, format!("recovery failed: {error}"))
 }
 
-/// A command that must not fail did.
+/// Returns the complaint about a command that must not fail.
 pub(crate) fn of_status(status: Status, command: &str) -> Complaint {
     let kind = match status {
         Status::UnrecoveredError => Kind::Corrupt,
@@ -19,7 +19,7 @@ pub(crate) fn of_status(status: Status, command: &str) -> Complaint {
     Complaint::new(kind, format!("{command}: {status}"))
 }
 
-/// What a read of a key answered, as the model takes it.
+/// Converts the result of a read for the model.
 pub(crate) fn answer(found: Result<Value, Status>) -> Answer {
     match found {
         Ok(value) => Ok(Some(value)),

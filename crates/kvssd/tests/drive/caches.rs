@@ -1,4 +1,5 @@
-//! Caches: what clients read last takes no flash reads, within its bytes, and scans leave it alone.
+//! Caches: recently read data need no flash reads, the caches stay within their sizes, and scans do
+//! not evict hot data.
 
 use engine::{Filters, Options};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, StoreMode};
@@ -9,10 +10,10 @@ use crate::harness::{Machine, small, small_design, small_device, small_tables, t
 
 const KEYS: u64 = 2_000;
 
-/// Keys that Gets want all the time, each in a segment of its own.
+/// Hot keys, each in a segment of its own.
 const HOT: [u64; 8] = [3, 250, 500, 750, 1_000, 1_250, 1_500, 1_750];
 
-/// Gets of hot keys for each of others.
+/// Gets of hot keys for each Get of another key.
 const ROUNDS: u64 = 60;
 
 fn key(i: u64) -> Vec<u8> {
@@ -23,7 +24,8 @@ fn value(i: u64) -> Value {
     Value::Synthetic { seed: i, len: 120 }
 }
 
-/// Caches of so many bytes, which the drive has besides the memory of `small_device`.
+/// Returns a drive with caches of these sizes in bytes, in addition to the memory of
+/// `small_device`.
 fn with_caches(options: &Options, pages: u64, values: u64) -> (DeviceProfile, DriveOptions) {
     let mut device = small_device();
     device.flash.geometry.blocks_per_plane += 40;
@@ -32,7 +34,7 @@ fn with_caches(options: &Options, pages: u64, values: u64) -> (DeviceProfile, Dr
     (device, small(Options { page_cache_bytes, value_cache_bytes, ..options.clone() }))
 }
 
-/// All levels in flash, and neither filters nor values beside keys.
+/// All levels in flash; neither filters nor values beside keys.
 fn in_flash() -> Options {
     Options { memtable_bytes: 4 << 10, filters: Filters::None, ..Options::lightstore() }
 }
@@ -47,7 +49,7 @@ async fn fill(drive: KvDrive) {
     drive.settle().await;
 }
 
-/// Flash reads of a Get, whose value is checked.
+/// Returns the flash reads of a Get, and checks its value.
 async fn reads_of(drive: &KvDrive, i: u64) -> u32 {
     let found = drive.retrieve(&key(i), u32::MAX).await.expect("it was stored");
     assert_eq!(found.value, value(i));
@@ -104,9 +106,10 @@ fn a_power_cut_leaves_nothing_in_the_caches() {
     assert!(reads >= 8, "{reads}");
 }
 
-/// Flash reads of Gets of hot keys before and after `scans` iterators have read everything.
+/// Returns the flash reads of Gets of hot keys before and after `scans` iterators have read
+/// everything.
 fn hot_reads_around_scans(scans: u32, index_prefetch: bool) -> (u32, u32) {
-    // Two dozen pages of a hundred.
+    // About 24 of a hundred pages.
     let (device, mut options) = with_caches(&in_flash(), 26 << 10, 0);
     options.engine.lsm_mut().expect("a tree").iterators.index_prefetch = index_prefetch;
     let machine = Machine::format(1, &device, options);
@@ -165,7 +168,8 @@ fn scans_find_in_the_cache_what_gets_left() {
     });
 }
 
-/// Flash reads of Gets of keys that were written one after the other, with values this long kept with their pages.
+/// Returns the flash reads of Gets of consecutively written keys. Values up to this length are
+/// cached with their page.
 fn reads_of_neighbours(value_pages_up_to: u32) -> u32 {
     let design = Options { value_pages_up_to, ..in_flash() };
     let (device, options) = with_caches(&design, 1 << 20, 1 << 20);

@@ -1,4 +1,4 @@
-//! A client that does a bit of everything.
+//! A client with a mix of all commands.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use trial::{Kind, World};
 
 use crate::answers::{answer as as_answer, of_status};
 
-/// Writes keys of its own, so that their histories are in order; reads any key.
+/// A client that writes its own keys, so that their histories are ordered, and reads any key.
 pub(crate) struct Client {
     pub drive: KvDrive,
     pub handle: Handle,
@@ -19,14 +19,14 @@ pub(crate) struct Client {
     pub rng: RefCell<Rng>,
     pub number: usize,
     pub clients: usize,
-    /// Bytes of the longest values but for rare ones.
+    /// Bytes of the longest values, except rare ones.
     pub usual_value: u32,
     /// Bytes of the longest values.
     pub longest_value: u32,
     pub is_filling: bool,
-    /// How the drive acknowledges writes that do not say it.
+    /// Acknowledgement of writes that do not specify it.
     pub usual_sync: LogSync,
-    /// Whether each write says how it is acknowledged.
+    /// Whether each write specifies its acknowledgement.
     pub draws_sync: bool,
 }
 
@@ -66,7 +66,7 @@ impl Client {
         random_value(&mut self.rng.borrow_mut(), self.usual_value, self.longest_value)
     }
 
-    /// How the next write is acknowledged, if it says so.
+    /// Returns the acknowledgement of the next write, if it specifies one.
     fn random_sync(&self) -> Option<LogSync> {
         self.draws_sync.then(|| random_sync(&mut self.rng.borrow_mut()))?
     }
@@ -78,7 +78,7 @@ impl Client {
 
     async fn store(&self, key: usize, mode: StoreMode) {
         let value = self.random_value();
-        // Nobody knows how a condition turns out on a key that a power cut left open.
+        // The outcome of a condition is unknown for a key whose state is open after a power cut.
         let exists = self.world.exists(key);
         let mode = if exists.is_none() { StoreMode::Upsert } else { mode };
         let sync = self.random_sync();

@@ -1,4 +1,4 @@
-//! What each command answers, and that bad input loses nothing.
+//! Results of each command; invalid input must lose no data.
 
 use engine::Options;
 use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
@@ -10,7 +10,7 @@ use crate::harness::{
     small_tlc_device, tree,
 };
 
-/// Runs `scenario` on a fresh small drive with either index.
+/// Runs `scenario` on a fresh small drive with each index.
 fn on_a_drive<F: Future<Output = ()> + 'static>(
     options: DriveOptions,
     scenario: impl Fn(KvDrive) -> F,
@@ -168,7 +168,7 @@ fn a_full_drive_says_so_and_deletes_make_room() {
     });
 }
 
-/// Overwrites `keys` values of `len` bytes until the drive has been written ten times over.
+/// Overwrites `keys` values of `len` bytes until ten times the drive's capacity has been written.
 fn overwrite_many_times(device: &kvssd::DeviceProfile, keys: u64, len: u32) {
     overwrite(device, small_options(), keys, len);
     overwrite(&for_hash(device.clone()), small_hash_options(), keys, len);
@@ -204,7 +204,8 @@ fn short_values_do_not_stop_the_flush() {
     overwrite_many_times(&small_device(), 1500, 8);
 }
 
-/// A small drive whose values stand beside their keys up to this length. Its level lists are longer.
+/// Returns a small drive that stores values up to this length beside their keys. Its level lists
+/// are longer.
 fn inlining(up_to: u32) -> (kvssd::DeviceProfile, DriveOptions) {
     let mut device = small_device();
     device.dram.index_bytes *= 8;
@@ -225,7 +226,7 @@ fn values_beside_their_keys_take_no_read_of_their_own() {
     let rt = Runtime::new(4);
     let drive = KvDrive::format(&rt.handle(), &device, options).expect("it fits");
     let key = |i: u64| format!("key{i:08}").into_bytes();
-    // Values change from the value log to the tree and back.
+    // Values move from the value log to the tree and back.
     let value = |i: u64, round: u64| Value::Synthetic {
         seed: i + round,
         len: if (i + round).is_multiple_of(3) { 200 } else { 100 - i as u32 % 50 },

@@ -1,4 +1,4 @@
-//! Conditional writes under pressure: they get on as others do.
+//! Conditional writes under pressure: they progress like other writes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,8 @@ use runtime::Nanos;
 
 use crate::harness::{Machine, for_hash, small_design, small_device, small_hash_options};
 
-/// Clients that store, and one more that stores only over what exists. How many writes each did.
+/// Runs clients that store, and one that stores only over existing keys. Returns the writes of
+/// each.
 fn writes_under_pressure(device: &DeviceProfile, options: DriveOptions) -> (u64, Vec<u64>) {
     const OTHERS: usize = 64;
     let machine = Machine::format(1, device, options);
@@ -43,8 +44,8 @@ fn a_conditional_write_does_not_starve() {
         let (conditional, others) = writes_under_pressure(&device, options);
         let least = others.iter().min().copied().unwrap_or_default();
         assert!(least > 20, "too short a run: {least}");
-        // Whoever waits for room wakes with all others. It searches besides, which takes some reads
-        // while others are held up for a flush: it may come too late for every other one.
+        // All writers that wait for room wake together. The conditional write must also search,
+        // which takes some reads while the others wait for a flush: it may miss every second turn.
         assert!(conditional * 2 > least, "{conditional} against {least} of the slowest other");
     }
 }

@@ -1,8 +1,9 @@
-//! Crash points enumerated: power fails at every device operation of a short run, and at every
-//! device operation of the recovery that follows; for every design, with either journal, on either kind
+//! Exhaustive crash points: power fails at every device operation of a short run, and at every
+//! device operation of the recovery that follows; for every design, with each journal, on each kind
 //! of flash.
 //!
-//! By default every 16th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
+//! By default every 16th point is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` shifts
+//! the start.
 
 use std::rc::Rc;
 
@@ -23,7 +24,7 @@ use crate::trial::{check_all, start_clients};
 use trial::Names;
 use trial::World;
 
-/// Device operations of a run that a recovery is cut short after.
+/// Device operations of a run before the power cut whose recovery is cut short.
 const BEFORE_RECOVERY: u64 = 150;
 
 /// A design with a journal, on a drive.
@@ -41,7 +42,7 @@ impl Scenario {
             IndexOptions::Hash(_) => for_hash(device),
         };
         let (has_log, flash) = (durability == Durability::Log, if is_tlc { "TLC" } else { "MLC" });
-        // Few keys and a short run, but on a full memtable every few commands.
+        // Few keys and a short run, but a full memtable every few commands.
         let shape = Shape {
             device,
             engine: engine.with_journal(durability, LogSync::Group),
@@ -51,13 +52,13 @@ impl Scenario {
             draws_sync: is_tlc,
             ..Shape::of_seed(0)
         };
-        // Where there is a log each write waits for a program, and those of TLC take their time.
+        // With a log each write waits for a program, and programs of TLC are slow.
         let session =
             Nanos::from_millis(30 * if has_log { 3 } else { 1 } * if is_tlc { 3 } else { 1 });
         Self { name: format!("{name}, {durability:?}, {flash}"), shape, session }
     }
 
-    /// A design with either journal on either kind of flash.
+    /// Returns a design with each journal on each kind of flash.
     fn all_of(name: &str, engine: &IndexOptions) -> Vec<Self> {
         let new = |durability, is_tlc| Self::new(name, engine.clone(), durability, is_tlc);
         let journals = [Durability::Capacitors, Durability::Log];
@@ -71,8 +72,8 @@ impl Scenario {
         DriveOptions { engine: self.shape.engine.clone(), ..small_options() }
     }
 
-    /// Runs until the flash has been given `operations` operations; `None` if it never is within the
-    /// session.
+    /// Runs until the flash has received `operations` operations; `None` if the session ends
+    /// before.
     fn run_to(&self, operations: u64) -> Option<(Machine, Rc<World>)> {
         let machine = Machine::format(11, &self.shape.device, self.options());
         let world = World::new(self.shape.keys, Names::Usual);
@@ -83,7 +84,7 @@ impl Scenario {
         is_there().then_some((machine, world))
     }
 
-    /// Powers up from what is left and reads everything.
+    /// Powers up with the given cells and reads everything.
     fn check(&self, array: flash::NandArray, world: &Rc<World>, operation: u64, where_: &str) {
         let Self { name, shape, .. } = self;
         Machine::recover(operation, &shape.device, self.options(), array)
@@ -94,14 +95,14 @@ impl Scenario {
     }
 }
 
-/// The points to try.
+/// Returns the crash points to try.
 fn points() -> impl Iterator<Item = u64> {
     let every = number("LEVELHEAD_EVERY").unwrap_or(16).max(1);
     let offset = number("LEVELHEAD_OFFSET").unwrap_or(0) % every;
     (1 + offset..).step_by(every as usize)
 }
 
-/// Operations of a run in the order of their numbers, and whether the drive recovers after each.
+/// Cuts the power at each crash point of a run, and checks that the drive recovers.
 fn cut_at_operations(scenario: &Scenario) {
     let (mut tried, mut last) = (0, 0);
     for operation in points() {
@@ -148,7 +149,8 @@ fn cut_everywhere(name: &str, engine: impl Into<IndexOptions>) {
     }
 }
 
-/// A checkpoint that power cuts end again and again once used up one extent after another.
+/// Regression: a checkpoint that power cuts interrupted again and again used up one extent after
+/// another.
 #[test]
 fn power_may_fail_in_one_recovery_after_another() {
     for engine in [small_design(&Options::pink()).engine, small_hash().into()] {
@@ -196,7 +198,7 @@ fn power_may_fail_at_any_device_operation_of_columns() {
     let options =
         Options { columns: Some(columns), filters: Filters::None, ..Options::lightstore() };
     for mut scenario in Scenario::all_of("columns", &small_design(&options).engine) {
-        // Merges are promised what each table may leave empty.
+        // Merges reserve the space that each table may leave empty.
         scenario.shape.device.flash.geometry.blocks_per_plane *= 2;
         cut_at_operations(&scenario);
         cut_in_recoveries(&scenario);
@@ -208,7 +210,7 @@ fn power_may_fail_at_any_device_operation_of_tables() {
     let tables = small_design(&small_tables()).engine;
     for is_tlc in [false, true] {
         let mut scenario = Scenario::new("tables", tables.clone(), Durability::Log, is_tlc);
-        // Tables have extents of their own.
+        // Tables use extents of their own.
         scenario.shape.device.flash.geometry.blocks_per_plane *= 2;
         cut_at_operations(&scenario);
         cut_in_recoveries(&scenario);

@@ -1,4 +1,4 @@
-//! Bit rot: a damaged page is reported, and never passed off as data.
+//! Bit rot: a damaged page is reported, and never returned as data.
 
 use kvssd::{KvDrive, Status, StoreMode};
 use pages::Value;
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
 const KEYS: u64 = 600;
-/// Enough for every level, and for collections as soon as more is written.
+/// Enough keys for every level, and for collections as soon as more is written.
 const MANY: u64 = 2_300;
 
 fn key(i: u64) -> Vec<u8> {
@@ -24,8 +24,8 @@ fn value(i: u64) -> Value {
     Value::from_bytes(&Value::Synthetic { seed: i, len: 100 }.to_bytes())
 }
 
-/// Fills a drive, flips bits in random pages, and reads everything. `Err` if a read returned
-/// something that was never written.
+/// Fills a drive, flips bits in random pages, and reads everything. Returns an error if a read
+/// returned data that were never written.
 pub(crate) fn damage_is_caught(seed: u64, fault: Option<Fault>) -> Result<(), Complaint> {
     damage_is_caught_by(seed, &small_device(), with_fault(fault))
 }
@@ -77,8 +77,9 @@ fn damaged_pages_are_reported_and_never_served() {
     }
 }
 
-/// Overwrites a filled drive, then puts pages back as they were before, or where others belong, and
-/// reads everything. `Err` if a read returned anything but the newest value or an error.
+/// Overwrites a filled drive, then replaces pages with their older contents or with other pages,
+/// and reads everything. Returns an error if a read returned anything but the newest value or an
+/// error.
 pub(crate) fn misplaced_pages_are_caught(seed: u64, fault: Option<Fault>) -> Result<(), Complaint> {
     let machine = Machine::format(seed, &small_device(), with_fault(fault));
     let drive = machine.drive.clone();
@@ -116,7 +117,7 @@ pub(crate) fn misplaced_pages_are_caught(seed: u64, fault: Option<Fault>) -> Res
     })
 }
 
-/// Every page that is written, and what it holds.
+/// Returns every written page and its contents.
 fn images(drive: &KvDrive) -> Vec<(flash::PageAddress, PageImage)> {
     drive.flash().with_array(|array| {
         let pages = (0..array.geometry().pages()).map(flash::PageAddress);
@@ -124,7 +125,7 @@ fn images(drive: &KvDrive) -> Vec<(flash::PageAddress, PageImage)> {
     })
 }
 
-/// A write in ten was lost, another one in ten went elsewhere: there it is found.
+/// Simulates lost writes (one in ten pages) and misdirected writes (another one in ten).
 fn misplace(drive: &KvDrive, before: Vec<(flash::PageAddress, PageImage)>, rng: &mut Rng) {
     let now = images(drive);
     drive.flash().with_array(|array| {
@@ -150,7 +151,7 @@ fn misplaced_pages_are_reported_and_never_served() {
     }
 }
 
-/// Stores until background work meets a damaged page; gives the status that said so.
+/// Stores until background work finds a damaged page. Returns the status of the refused store.
 async fn store_until_refused(drive: &KvDrive, keys: u64) -> Option<Status> {
     for i in 0..20_000 {
         let outcome = drive.store(&key(i % keys), value(i), StoreMode::Upsert).await;
@@ -164,12 +165,12 @@ async fn store_until_refused(drive: &KvDrive, keys: u64) -> Option<Status> {
 /// Kinds of index pages: of the LSM-tree, of the hash table.
 const INDEX_KINDS: [u8; 2] = [1, 6];
 
-/// What of the drive is to be damaged.
+/// Pages to be damaged.
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    /// Pages with sorted keys: compaction reads them.
+    /// Pages with sorted keys, which compaction reads.
     Index,
-    /// Pages with values: only garbage collection and Gets read them.
+    /// Pages with values, which only garbage collection and Gets read.
     Values,
 }
 
@@ -188,8 +189,9 @@ fn damage_all(drive: &KvDrive, target: Target) {
     }
 }
 
-/// Damages a filled drive and writes on. Every read before and after is right or an error.
-/// Returns the status that refused a write, if any, and the extents that were kept for damage.
+/// Damages a filled drive and continues to write. Every read before and after must be correct or an
+/// error. Returns the status that refused a write, if any, and the extents retained because of
+/// damage.
 fn background_meets_damage(
     target: Target,
     device: &DeviceProfile,
@@ -230,7 +232,7 @@ fn a_collection_that_meets_damaged_values_keeps_them_and_goes_on() {
 
 #[test]
 fn a_hash_table_that_cannot_tell_whose_slot_it_is_takes_no_more_writes() {
-    // Overwriting a key means reading its old object, so damaged values count as well.
+    // Overwriting a key reads its old object, so damaged values matter too.
     for target in [Target::Index, Target::Values] {
         let device = for_hash(small_device());
         let (status, _) = background_meets_damage(target, &device, small_hash_options());
@@ -238,7 +240,7 @@ fn a_hash_table_that_cannot_tell_whose_slot_it_is_takes_no_more_writes() {
     }
 }
 
-/// Without the check the drive would come back as the dump before it says, and forget the write.
+/// Without the check the drive would recover from the previous dump, and lose the write.
 #[test]
 fn a_drive_whose_newest_dump_is_damaged_does_not_come_back_as_it_was_before() {
     for seed in 0..8 {

@@ -1,8 +1,8 @@
-//! The bugs that can be planted in a drive.
+//! Bugs that can be planted in a drive.
 
 use design::Planted;
 
-/// A bug to plant, by the crate that it is in.
+/// A planted bug, by the crate that contains it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     Pages(pages::Fault),
@@ -11,9 +11,10 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Every fault that shows on a drive. A checkpoint that does not wait is behind its edits by a moment only there; crate
-    /// `torture` catches it, where edits wait for windows. Pages of the journal that cannot be read are lost on files alone; tests of crate
-    /// `engine` catch what takes them for others.
+    /// Returns every fault that shows on a drive. A checkpoint that does not wait lags behind its
+    /// edits only for a moment on a drive; crate `torture` catches that fault, where edits wait for
+    /// windows. Unreadable journal pages occur only on files; tests of crate `engine` catch the
+    /// faults that mistake them for other pages.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let pages = pages::Fault::ALL.map(Self::Pages);
         let tree = engine::Fault::ALL.map(Self::Tree);
@@ -28,7 +29,7 @@ impl Fault {
         pages.into_iter().chain(tree).chain(table).filter(shows)
     }
 
-    /// What is planted in a drive that has `fault`.
+    /// Returns the planted bugs of a drive with `fault`.
     pub(crate) fn planted(fault: Option<Self>) -> Planted {
         let mut planted = Planted::default();
         match fault {

@@ -1,4 +1,4 @@
-//! The design with Bloom filters: memory is spent as planned, reads are spared, and filters outlive a
+//! The design with Bloom filters: memory is used as planned, reads are saved, and filters survive a
 //! power cut.
 
 use engine::Options;
@@ -22,7 +22,7 @@ async fn fill(drive: KvDrive) {
     drive.settle().await;
 }
 
-/// Mean flash reads of Gets of keys that are there, and of keys that are not.
+/// Returns the mean flash reads of Gets of existing keys, and of absent keys.
 async fn mean_reads(drive: KvDrive) -> (f64, f64) {
     let mut reads = 0;
     for i in 0..KEYS {
@@ -42,7 +42,7 @@ async fn mean_reads(drive: KvDrive) -> (f64, f64) {
 #[test]
 fn filters_spare_reads_stay_in_the_budget_and_outlive_a_power_cut() {
     let (mut device, options) = (small_device(), small_design(&Options::lightstore()));
-    // Not so full that everything is moved down.
+    // Not so full that all entries are moved down.
     device.flash.geometry.blocks_per_plane += 8;
     let machine = Machine::format(1, &device, options.clone());
     machine.rt.block_on(fill(machine.drive.clone()));
@@ -64,7 +64,7 @@ fn filters_spare_reads_stay_in_the_budget_and_outlive_a_power_cut() {
 #[test]
 fn without_memory_for_filters_more_is_read_and_nothing_waits() {
     let mut device = small_device();
-    // Level lists of these many keys fit, and hardly anything besides.
+    // The level lists of these keys fit, and hardly more.
     device.dram.index_bytes = 9 << 10;
     let machine = Machine::format(1, &device, small_design(&Options::lightstore()));
     machine.rt.block_on(fill(machine.drive.clone()));

@@ -1,5 +1,5 @@
-//! Recoveries from flash in which some pages hold anything at all, behind valid checksums: a drive comes
-//! back or says why not, and answers every Get.
+//! Fuzz tests of recoveries from flash with arbitrary contents in some pages, under valid
+//! checksums: the drive recovers or reports an error, and answers every Get.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -15,12 +15,12 @@ use crate::trial::start_clients;
 use trial::Names;
 use trial::World;
 
-/// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` says otherwise.
+/// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` sets another number.
 const INPUTS: u64 = 400;
-/// Recoveries that begin with the same flash.
+/// Recoveries from the same flash contents.
 const BATCH: u64 = 40;
 
-/// What a power cut left: every page that can be read.
+/// Flash contents after a power cut: every readable page.
 type Left = Vec<(PageAddress, PageImage)>;
 
 fn left_of(shape: &Shape, seed: u64) -> Left {
@@ -33,7 +33,7 @@ fn left_of(shape: &Shape, seed: u64) -> Left {
     pages.filter_map(|page| Some((page, array.read(page).ok()?))).collect()
 }
 
-/// Makes the checksum right of what may be a page of the engine or of a dump.
+/// Restores the checksum of a possible page of the engine or of a dump.
 fn seal(bytes: &mut [u8], is_dump: bool) {
     let stored = bytes.get(20..22).map(|length| u16::from_le_bytes([length[0], length[1]]));
     let length = if is_dump { bytes.len() } else { stored.map_or(0, usize::from) };
@@ -43,14 +43,14 @@ fn seal(bytes: &mut [u8], is_dump: bool) {
     }
 }
 
-/// The flash again, with some pages changed.
+/// Returns the flash contents with some pages changed.
 fn changed(left: &Left, shape: &Shape, rng: &mut Rng) -> NandArray {
     let mut array = NandArray::new(&shape.device.flash.geometry);
     let unit = shape.device.flash.geometry.program_unit();
     let end = |page: PageAddress| PageAddress(page.0 + unit);
     let mut next = PageAddress(0);
     for (page, _) in left {
-        // What could not be read in between is there, and is empty.
+        // Unreadable pages in between are programmed as empty.
         let first = PageAddress(page.0 - page.0 % unit);
         if first >= next {
             program_up_to(&mut array, first, unit);
@@ -72,7 +72,7 @@ fn changed(left: &Left, shape: &Shape, rng: &mut Rng) -> NandArray {
     array
 }
 
-/// Programs what is missing in a block up to a unit, and that: pages are programmed in order.
+/// Programs the missing units of a block up to and including a unit: pages are programmed in order.
 fn program_up_to(array: &mut NandArray, first: PageAddress, unit: u32) {
     let (block, _) = array.geometry().locate(first);
     let begin = (0..=first.0).rev().map(PageAddress);

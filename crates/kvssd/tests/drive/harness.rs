@@ -1,4 +1,4 @@
-//! A small drive for tests: small enough that everything a large one does happens within a few
+//! A small drive for tests: small enough that all mechanisms of a large drive occur within a few
 //! thousand commands.
 
 use design::IndexOptions;
@@ -23,7 +23,8 @@ pub(crate) fn small_device() -> DeviceProfile {
     geometry.blocks_per_plane = 32;
     geometry.pages_per_block = 8;
     geometry.page_bytes = 1024;
-    geometry.spare_bytes = 48; // what header and directory take beyond a page of the paper
+    // Header and directory, beyond a page of the paper.
+    geometry.spare_bytes = 48;
     geometry.transfer_bytes = 1100;
     device.flash.timing.program_us = vec![300.0, 500.0];
     device.flash.timing.erase_us = 900.0;
@@ -32,7 +33,7 @@ pub(crate) fn small_device() -> DeviceProfile {
     device
 }
 
-/// The same with two planes, one-shot programming of three pages and suspension.
+/// Same as [`small_device`], with two planes, one-shot programming of three pages, and suspension.
 pub(crate) fn small_tlc_device() -> DeviceProfile {
     let mut device = small_device();
     let geometry = &mut device.flash.geometry;
@@ -79,7 +80,7 @@ pub(crate) fn small_tables() -> Options {
     }
 }
 
-/// A drive with that.
+/// Drive options with [`small_lsm`].
 pub(crate) fn small_options() -> DriveOptions {
     small(small_lsm())
 }
@@ -89,7 +90,7 @@ pub(crate) fn small_design(design: &Options) -> DriveOptions {
     small(Options { memtable_bytes: 4 << 10, ..design.clone() })
 }
 
-/// The options of the LSM-tree of a drive.
+/// Returns the options of a drive's LSM-tree.
 pub(crate) fn tree_of(options: &mut DriveOptions) -> &mut Options {
     options.engine.lsm_mut().expect("it has an LSM-tree")
 }
@@ -100,7 +101,7 @@ pub(crate) fn small(index: impl Into<IndexOptions>) -> DriveOptions {
     DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..options }
 }
 
-/// The same device with memory for seven bucket pages of some two dozen.
+/// The device with memory for seven of about two dozen bucket pages.
 pub(crate) fn for_hash(mut device: DeviceProfile) -> DeviceProfile {
     device.dram.index_bytes = 8 << 10;
     device
@@ -111,22 +112,22 @@ pub(crate) fn small_hash() -> HashOptions {
     HashOptions { buffer_entries: 40, buffer_bytes: 4 << 10, ..HashOptions::published() }
 }
 
-/// A hash table in place of `PinK`.
+/// Drive options with a hash table instead of `PinK`.
 pub(crate) fn small_hash_options() -> DriveOptions {
     small(small_hash())
 }
 
-/// The same with a deliberate bug.
+/// Small options with a deliberate bug.
 pub(crate) fn with_fault(fault: Option<Fault>) -> DriveOptions {
     DriveOptions { planted: Fault::planted(fault), ..small_options() }
 }
 
-/// The LSM-tree of a drive.
+/// Returns the LSM-tree of a drive.
 pub(crate) fn tree(drive: &KvDrive) -> &Engine<RawFlash> {
     drive.engine().lsm().expect("it has an LSM-tree")
 }
 
-/// A drive and the runtime it runs in.
+/// A drive and its runtime.
 pub(crate) struct Machine {
     pub rt: Runtime,
     pub drive: KvDrive,
@@ -139,12 +140,12 @@ impl Machine {
         Self { rt, drive }
     }
 
-    /// Cuts the power; whatever ran is gone.
+    /// Cuts the power; all tasks are dropped.
     pub(crate) fn power_cut(self, rng: &mut Rng) -> PoweredOff {
         self.drive.power_cut(rng)
     }
 
-    /// Powers up from what a cut left. `Err` if the drive does not come back.
+    /// Powers up after a cut. Returns an error if the drive does not recover.
     pub(crate) fn recover(
         seed: u64,
         device: &DeviceProfile,
@@ -155,7 +156,7 @@ impl Machine {
     }
 }
 
-/// A drive on its way up, and the runtime it runs in.
+/// A drive in recovery, and its runtime.
 pub(crate) struct Comeback {
     rt: Runtime,
     flash: Flash,
@@ -184,18 +185,19 @@ impl Comeback {
         Ok(Machine { rt, drive })
     }
 
-    /// Goes on until the flash was given that many operations. False if the drive is up before.
+    /// Runs until the flash has received that many operations. Returns false if the recovery ended
+    /// before.
     pub(crate) fn run_to(&self, operations: u64) -> bool {
         self.run_until(|flash| flash.submitted() >= operations)
     }
 
-    /// Goes on until the flash has come so far. False if the drive is up before.
+    /// Runs until `is_there`. Returns false if the recovery ended before.
     pub(crate) fn run_until(&self, is_there: impl Fn(&Flash) -> bool) -> bool {
         self.rt.run_until_true(|| self.recovering.is_finished() || is_there(&self.flash));
         !self.recovering.is_finished()
     }
 
-    /// A power cut. Before the drive takes commands the dump that it came from still holds.
+    /// Cuts the power. Until the drive takes commands, the dump it recovers from remains valid.
     pub(crate) fn power_cut(self, rng: &mut Rng) -> Result<(NandArray, CutReport), Complaint> {
         let Some(recovered) = self.recovering.take() else { return Ok(self.flash.power_cut(rng)) };
         let drive = recovered.map_err(|error| of_recovery(&error))?;

@@ -1,4 +1,4 @@
-//! What snapshots hold, of memory and of space, and that it comes back.
+//! Memory and space held by snapshots, and their release.
 
 use engine::{Granularity, IteratorOptions};
 use kvssd::{DeviceProfile, IteratorHandle, KvDrive, Status, StoreMode};
@@ -88,7 +88,7 @@ fn memtables_that_were_flushed_count_as_long_as_a_snapshot_shares_them() {
 #[test]
 fn without_memory_create_is_refused_and_writes_go_on() {
     on_a_drive(&small_device(), PLAIN, async |drive, _| {
-        // The budget is 256 KiB, and each iterator has buffers of 16.
+        // The budget is 256 KiB, and each iterator has buffers of 16 KiB.
         let mut open = Vec::new();
         for _ in 0..16 {
             store(&drive, 0..1, open.len() as u64).await;
@@ -110,7 +110,7 @@ fn without_memory_create_is_refused_and_writes_go_on() {
         for round in 0..10 {
             store(&drive, 0..900, round).await;
         }
-        // Old versions grew beyond the budget: the oldest snapshot had to go, but not each.
+        // Old versions exceeded the budget: the oldest snapshot had to expire, but not all.
         assert_eq!(drive.seek(open[0], &key(0)).await, Err(Status::SnapshotTooOld));
         assert_eq!(drive.next(open[0]).await, Err(Status::SnapshotTooOld));
         let memory = tree(&drive).snapshot_memory();
@@ -141,7 +141,7 @@ fn space_is_taken_from_the_oldest_snapshot_and_from_no_more_than_needed() {
     on_a_drive(&small_device(), PLAIN, async |drive, _| {
         store(&drive, 0..700, 0).await;
         let old = create(&drive).await;
-        // What the old one keeps is garbage by the time the young one is made.
+        // The data that the old snapshot retains are garbage when the young one is created.
         store(&drive, 0..700, 1).await;
         drive.settle().await;
         let young = create(&drive).await;
@@ -194,7 +194,7 @@ fn while_the_oldest_snapshot_is_still_read_no_other_expires_for_it() {
         drive.settle().await;
         let old = create(&drive).await;
         let reader = drive.clone();
-        // Always under way in a command of many reads.
+        // Always in the middle of a command with many reads.
         let reading = handle.spawn("reader", async move {
             loop {
                 let sought = reader.seek(old, &key(0)).await;

@@ -1,4 +1,4 @@
-//! What iterator commands answer: snapshots, positions, handles, batches, skipping.
+//! Results of iterator commands: snapshots, positions, handles, batches, skipping.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub(crate) const PLAIN: IteratorOptions = IteratorOptions {
     readahead_bytes: 0,
 };
 
-/// Every way of reading ahead: none of them may show in an answer.
+/// Returns all kinds of read-ahead: none of them may change a result.
 pub(crate) fn ways_of_reading() -> impl Iterator<Item = IteratorOptions> {
     let ahead = [(false, 0), (true, 0), (false, 3), (true, 3), (false, 8), (true, 8)];
     let ahead = ahead.into_iter().map(|(index_prefetch, value_prefetch)| IteratorOptions {
@@ -236,7 +236,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("key{i:06}").into_bytes()
 }
 
-/// A drive with room for a memtable of all the tombstones below.
+/// Returns a drive with room for a memtable of all the tombstones below.
 fn drive_for_tombstones(memtable_bytes: u64) -> Machine {
     let mut device = small_device();
     device.flash.geometry.blocks_per_plane = 2048;
@@ -246,7 +246,7 @@ fn drive_for_tombstones(memtable_bytes: u64) -> Machine {
     Machine::format(1, &device, options)
 }
 
-/// Walks over 10,000 tombstones with a budget of 64, while another client goes on.
+/// Iterates over 10,000 tombstones with a budget of 64, while another client continues.
 fn walk_over_tombstones(memtable_bytes: u64) -> u64 {
     let machine = drive_for_tombstones(memtable_bytes);
     let (drive, handle) = (machine.drive.clone(), machine.rt.handle());
@@ -356,7 +356,7 @@ fn a_reset_stops_commands_that_wait_for_their_turn() {
     });
 }
 
-/// Pairs until the first error, and that.
+/// Reads pairs until the first error. Returns both.
 async fn read_until_error(drive: &KvDrive, bulk: bool) -> (Vec<Box<[u8]>>, Status) {
     let iterator = drive.create_iterator(None).await.expect("room");
     let mut keys = match drive.seek(iterator, &key(0)).await {
@@ -388,7 +388,7 @@ fn damage_ahead_shows_when_a_command_comes_to_it_and_not_before() {
             fill(&drive, 600).await;
             let pages = drive.flash().with_array(|array| array.geometry().pages());
             drive.flash().with_array(|array| {
-                // Segments in which key 300 and those after it begin, and no other.
+                // Segments that contain key 300 and the keys after it, and no others.
                 for page in (0..pages).map(flash::PageAddress) {
                     let Ok(image) = array.read(page) else { continue };
                     let is_index = image.bytes().get(8) == Some(&1);

@@ -1,4 +1,4 @@
-//! More writes than a group of the log can have come while one is being written.
+//! More writes than fit one group of the log, all arriving while another group is written.
 
 use engine::Options;
 use kvssd::StoreOptions;
@@ -27,7 +27,7 @@ fn a_group_of_the_log_never_has_more_pages_than_can_be_numbered() {
     machine.rt.block_on(async move {
         for key in 0..VALUES {
             let value = Value::Synthetic { seed: key, len: VALUE_BYTES };
-            // All come while the first one is written, and the last one waits for all.
+            // All arrive while the first one is written, and the last one waits for all.
             let sync = (key + 1 == VALUES).then_some(LogSync::Group);
             let options = StoreOptions { sync, ..StoreOptions::default() };
             drive.store(&key.to_be_bytes(), value, options).await.expect("there is room");

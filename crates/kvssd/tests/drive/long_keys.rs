@@ -1,6 +1,5 @@
 //! Keys several times as long as the index was sized for, on drives that are full from the start:
-//! level lists outgrow their plan, levels that were pinned are written out, and space is short for
-//! all of that.
+//! level lists outgrow their plan, pinned levels are written out, and space is scarce.
 
 use engine::Options;
 use runtime::Nanos;
@@ -24,7 +23,7 @@ fn shape_of(seed: u64, design: &Options) -> Shape {
     }
 }
 
-/// Deletes are never refused, and every client gets on: the trial complains otherwise.
+/// Asserts that deletes are never refused. The trial complains if a client makes no progress.
 fn deletes_go_ahead(design: &Options) {
     let mut total = Tally::default();
     for seed in 0..4 {

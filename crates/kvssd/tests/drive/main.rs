@@ -1,8 +1,9 @@
-//! The drive against an ordered map: random commands, power cuts, crash points, planted faults.
+//! The drive compared with an ordered map: random commands, power cuts, crash points, planted
+//! faults.
 //!
-//! Trials are numbered by seed. A failure prints the command that replays it:
-//! `LEVELHEAD_SEED=N cargo test -p kvssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
-//! them than the default.
+//! Trials are numbered by seed. A failure prints the command that replays it: `LEVELHEAD_SEED=N
+//! cargo test -p kvssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
+//! default.
 
 mod accelerator;
 mod answers;

@@ -12,13 +12,13 @@ use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
 use crate::trial::run_trial;
 
-/// A number from the environment: the one thing a test may be told from outside.
+/// Returns a number from the environment: the only input of a test.
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The seeds to run: one, or a number of them.
+/// Returns the seeds to run: one, or a number of them.
 fn seeds(default: u64) -> std::ops::Range<u64> {
     let first = number("LEVELHEAD_FIRST").unwrap_or(0);
     match number("LEVELHEAD_SEED") {
@@ -27,7 +27,7 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// Runs trials; `test` is what the replay asks for.
+/// Runs trials. `test` is the name in the replay command.
 fn model_agrees(
     test: &str,
     default: u64,
@@ -112,10 +112,10 @@ fn nothing_is_lost_without_capacitors_through_200_power_cuts_in_a_row() {
     }
 }
 
-/// Trials of random shapes by default.
+/// Default number of trials with random shapes.
 const RANDOM: u64 = 60;
 
-/// Single trials may lack something; all together may not.
+/// Requires every mechanism to run in some trial, not in each.
 fn model_agrees_in_sum(test: &str, shape_of: impl Fn(u64) -> Shape) {
     let total = model_agrees(test, RANDOM, shape_of, |_, _, _| {});
     let is_whole = number("LEVELHEAD_TRIALS").is_none_or(|trials| trials >= RANDOM);
@@ -237,8 +237,8 @@ fn model_agrees_with_columns_in_wild_shapes() {
     model_agrees(name, 10, Shape::of_wild_columns_seed, |_, _, _| {});
 }
 
-/// Full drives with few pages an extent and several an append unit, which once refused deletes for
-/// good: most of an index extent was units filled up with nothing.
+/// Full drives with few pages per extent and several per append unit. They once refused deletes for
+/// good: most of an index extent was padding.
 #[test]
 fn deletes_are_never_refused_on_full_drives() {
     let shapes = [
@@ -249,9 +249,10 @@ fn deletes_are_never_refused_on_full_drives() {
         (561, Shape::of_random_seed(561)),
         (1115, Shape::of_random_seed(1115)),
         (399, Shape::of_restless_seed(399)),
-        // A flush that power cuts ended again and again used up one extent after another; a client starved.
+        // A flush that power cuts interrupted again and again used up one extent after another; a
+        // client starved.
         (25, Shape::of_restless_seed(25)),
-        // Objects of flushes that were cut short counted as in use, though no slot led to them.
+        // Objects of interrupted flushes counted as in use, although no slot pointed to them.
         (2493, Shape::of_restless_seed(2493)),
         // Extents that were set aside again counted as room; a client waited for it.
         (344, Shape::of_random_seed(344)),
@@ -262,19 +263,20 @@ fn deletes_are_never_refused_on_full_drives() {
     }
 }
 
-/// Shapes at the edges of what is legal that once hung, or outgrew what was set aside for them.
+/// Legal but extreme shapes that once hung, or exceeded the space reserved for them.
 #[test]
 fn wild_shapes_that_failed_once() {
     let seeds = [
-        343, // no extent left for a bucket page: full append units of one page each
-        357, // deletes of keys that were never there: more index than a dump has room for
-        456, // groups that nobody wanted written, and that were not needed any more, filled the log
+        // No extent was left for a bucket page: full append units of one page each.
+        343, // Deletes of keys that never existed: more index than fits a dump.
+        357, // Obsolete groups that no client waited for filled the log.
+        456,
     ];
     for seed in seeds {
         let shape = Shape::of_wild_seed(seed).without_caches();
         run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
-    // The flush of what was moved had taken what bucket pages needed for it to end.
+    // The flush of moved objects used up the space that its bucket pages needed.
     for seed in [22, 938] {
         let shape = Shape::of_wild_seed(seed);
         run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));

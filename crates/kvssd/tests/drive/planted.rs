@@ -1,6 +1,6 @@
-//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//! Tests of the tests: deliberate bugs, each of which some trial must catch by its symptoms.
 //!
-//! `LEVELHEAD_FAULT=N` plants one of them only, by its number in what the test prints, and
+//! `LEVELHEAD_FAULT=N` plants only one of them, by its number in the test's output, and
 //! `LEVELHEAD_SEED=N` runs one trial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +22,8 @@ use trial::{Complaint, Kind};
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;
 
-/// What a fault does: it counts as caught only by one of these, and not by what it harms besides. No
-/// panic counts: what the engine asserts is not what a client would see.
+/// Returns the symptoms of a fault: one of them must occur; other harm does not count as catching
+/// it. Panics do not count either: a client does not see the engine's assertions.
 fn kinds(fault: Fault) -> &'static [Kind] {
     match fault {
         Fault::Pages(fault) => kinds_of_pages(fault),
@@ -35,7 +35,7 @@ fn kinds(fault: Fault) -> &'static [Kind] {
 fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
     match fault {
         InPages::SkipChecksum => &[Kind::Foreign],
-        // What a reader finds where its page was: nothing, or another page, which says so.
+        // The reader finds an empty page or another page in place of its own, and detects that.
         InPages::ReleaseEarly
         | InPages::ReadWithoutEpoch
         | InPages::ReleaseUnderSnapshot
@@ -43,14 +43,15 @@ fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
         | InPages::PublishBeforeDurable
         | InPages::ReleaseBeforeMoved => &[Kind::Corrupt],
         InPages::CollectWithoutRecheck | InPages::DeleteNotLogged => &[Kind::Stale],
-        // What was written last is gone: there is the value before, or none if there was none.
+        // The newest write is lost: the previous value is found, or none if there was none.
         InPages::DumpWithoutFrozen
         | InPages::AcknowledgeEarly
-        // An older page in the place of a segment leads to older values, or to none.
+        // An older page in place of a segment leads to older values, or to none.
         | InPages::BelieveStalePages => &[Kind::Lost, Kind::Stale],
-        // Of writes that nobody waited for a later one is there, and an earlier one is not.
+        // Of two unacknowledged writes the later one exists, and the earlier one does not.
         InPages::TableBeforeLog => &[Kind::Lost],
-        // The journal is checked as a whole when it is read: what is missing or torn is noticed there.
+        // The journal is checked as a whole when it is read: missing or torn parts are detected
+        // there.
         InPages::TrimLogEarly
         | InPages::TakeTornGroup
         | InPages::ReplayTrimmedLog
@@ -70,12 +71,12 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         }
         // L0 is never compacted again.
         InTree::DiscardedKeepsClaim => &[Kind::Hung],
-        // A cache that forgets has what once was in the place of a segment; where what was not merged yet is
-        // gone, what lies below it comes to light.
+        // A cache that ignores generations returns the former contents of a segment's place; if
+        // entries are lost before they are merged, older entries below reappear.
         InTree::DiscardedIsPublished
         | InTree::SequenceGoesBack
         | InTree::CacheForgetsGenerations
-        // An older memtable is merged over newer entries, or gone before it is.
+        // An older memtable is merged over newer entries, or dropped before it is merged.
         | InTree::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys | InTree::ColumnForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
@@ -118,7 +119,7 @@ fn every_planted_fault_is_caught_by_what_it_does() {
     }
 }
 
-/// What was complained of in the trial of `seed` with `fault` planted, if anything; `Err` is the text of
+/// Returns the complaint of the trial of `seed` with `fault` planted, if any; `Err` is the text of
 /// a panic.
 fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
     let trial = || match fault {
@@ -134,11 +135,11 @@ fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
     }
 }
 
-/// A drive that a fault can harm, and clients that will notice.
+/// Returns a drive that a fault can harm, and clients that will detect it.
 fn shape(seed: u64, fault: Fault) -> Shape {
     match fault {
         Fault::Pages(InPages::ReleaseEarly | InPages::ReadWithoutEpoch) => late_reads(seed, 1_400),
-        // What is moved is being overwritten.
+        // Moved objects are being overwritten.
         Fault::Pages(InPages::CollectWithoutRecheck) => late_reads(seed, 500),
         // One of the designs with filters.
         Fault::Tree(InTree::FilterForgetsKeys) => {
@@ -148,7 +149,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             Shape { scanners: 0, ..Shape::of_seed(seed).with_columns(seed) }
         }
         Fault::Table(_) => Shape::of_hash_seed(seed),
-        // Scanners might meet what was lost before anybody else, and call it theirs.
+        // Scanners might detect a loss before other clients, and report it as their own symptom.
         Fault::Pages(
             InPages::TrimLogEarly
             | InPages::TakeTornGroup
@@ -176,7 +177,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         Fault::Tree(InTree::DiscardedKeepsClaim) => {
             let mut shape = yielding(seed);
             let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
-            // L0 cannot help itself, and has the time to fill up.
+            // L0 cannot be compacted within itself, and has time to fill up.
             options.tables.table_bytes = 8 << 10;
             options.tables.max_compaction_bytes = 8 << 10;
             Shape { cuts: Cuts::Seldom { longest: Nanos::from_millis(3_000) }, ..shape }
@@ -186,7 +187,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
     }
 }
 
-/// Several memtables are flushed at a time.
+/// Flushes several memtables at a time.
 fn side_by_side(seed: u64) -> Shape {
     let mut shape = Shape { scanners: 0, ..Shape::of_seed(seed) };
     let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
@@ -194,7 +195,7 @@ fn side_by_side(seed: u64) -> Shape {
     shape
 }
 
-/// Compactions that give way to L0's at the price of what they have done.
+/// Compactions that give way to those of L0 and discard their work.
 fn yielding(seed: u64) -> Shape {
     let mut shape = Shape { scanners: 0, ..Shape::of_tables_seed(seed) };
     shape.yield_by(Preemption::Discard);
@@ -202,7 +203,7 @@ fn yielding(seed: u64) -> Shape {
 }
 
 impl Shape {
-    /// The same with caches of more than is stored, so that what is in them stays.
+    /// Adds caches larger than the stored data, so that nothing is evicted.
     fn with_caches(mut self) -> Self {
         let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree") };
         (options.page_cache_bytes, options.value_cache_bytes) = (1 << 20, 1 << 20);
@@ -211,7 +212,7 @@ impl Shape {
     }
 }
 
-/// Slow firmware, fast flash and many clients: what a read has looked up is old when it is used.
+/// Slow firmware, fast flash and many clients: the result of a lookup is old when it is used.
 fn late_reads(seed: u64, keys: usize) -> Shape {
     let mut shape = Shape::of_seed(5 * seed + 1);
     shape.device.flash.timing.erase_us = 10.0;

@@ -1,5 +1,4 @@
-//! Drives, designs and loads drawn at random: every option that a person may set, in values that no
-//! preset has.
+//! Random drives, designs and loads: every user option, with values that no preset has.
 
 use design::IndexOptions;
 use engine::{ColumnOptions, Filters, MergeBy, Options, Preemption, TableOptions};
@@ -25,7 +24,7 @@ const SUSPEND: Suspend = Suspend {
 };
 
 impl Shape {
-    /// The drive, the design and the clients of a seed.
+    /// Returns the drive, the design and the clients of a seed.
     pub(crate) fn of_random_seed(seed: u64) -> Self {
         let mut shape = Self::of_random_seed_without_caches(seed);
         shape.draw_caches(seed);
@@ -61,8 +60,8 @@ impl Shape {
         shape
     }
 
-    /// In some designs small values stand beside their keys. Drawn by itself, so that a seed's other
-    /// draws stay what they were.
+    /// Makes some designs store small values beside their keys. Drawn from a separate random
+    /// stream, so that a seed's other draws do not change.
     pub(crate) fn draw_inlining(&mut self, seed: u64) {
         let up_to =
             pick(&mut Rng::derive(seed, "inlining"), &[0, 0, 0, 1, 40, 240, 2_000, u32::MAX]);
@@ -71,8 +70,9 @@ impl Shape {
         }
     }
 
-    /// Some designs have caches, of less than a page to more than is stored. They come on top of the memory that a
-    /// seed's drive has, and are drawn by themselves, so that its other draws stay what they were.
+    /// Gives some designs caches, from less than a page to more than the stored data. They are
+    /// added to the memory of a seed's drive and drawn from a separate random stream, so that its
+    /// other draws do not change.
     pub(crate) fn draw_caches(&mut self, seed: u64) {
         let IndexOptions::Lsm(options) = &mut self.engine else { return };
         let rng = &mut Rng::derive(seed, "caches");
@@ -88,24 +88,24 @@ impl Shape {
         Self::of_random_seed(seed).with_groups(seed)
     }
 
-    /// The same, which loses power over and over.
+    /// A drive with groups and frequent power cuts.
     pub(crate) fn of_restless_grouped_seed(seed: u64) -> Self {
         Self::of_restless_seed(seed).with_groups(seed)
     }
 
-    /// A drive at the edges of what is legal whose last level has groups.
+    /// A drive with legal but extreme parameters whose last level has groups.
     pub(crate) fn of_wild_grouped_seed(seed: u64) -> Self {
         Self::of_wild_seed(seed).with_groups(seed)
     }
 
-    /// Groups, and extents in which they are larger than the least ones.
+    /// Adds groups, and extents in which they are larger than the minimum.
     fn with_groups(mut self, seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "groups");
         let options = self.tree();
         options.group_pages = pick(rng, &[3, 4, 5, 9, 32, 256]);
         options.filters = Filters::None;
         options.merge = MergeBy::Cpu;
-        // With little in memory the last level is on the medium, and more of the others is.
+        // With fewer pinned levels, the last level and more of the others are on the medium.
         options.pinned_levels = options.pinned_levels.map(|pinned| pinned.min(options.levels - 1));
         options.range_pointers &= rng.chance(0.5);
         let geometry = &mut self.device.flash.geometry;
@@ -114,17 +114,17 @@ impl Shape {
         self
     }
 
-    /// A drive whose levels are of tables in columns.
+    /// A drive whose levels consist of tables in columns.
     pub(crate) fn of_columns_seed(seed: u64) -> Self {
         Self::of_random_seed(seed).with_columns(seed)
     }
 
-    /// The same, which loses power over and over.
+    /// A drive with tables in columns and frequent power cuts.
     pub(crate) fn of_restless_columns_seed(seed: u64) -> Self {
         Self::of_restless_seed(seed).with_columns(seed)
     }
 
-    /// A drive at the edges of what is legal whose levels are of tables in columns.
+    /// A drive with legal but extreme parameters whose levels consist of tables in columns.
     pub(crate) fn of_wild_columns_seed(seed: u64) -> Self {
         Self::of_wild_seed(seed)
             .with_columns_if_they_fit(seed)
@@ -136,7 +136,7 @@ impl Shape {
         shape.unwrap_or_else(|| panic!("seed {seed}: it does not fit whatever the drive has"))
     }
 
-    /// Tables in columns, and extents in which they have room.
+    /// Adds tables in columns, and extents in which they have room.
     fn with_columns_if_they_fit(mut self, seed: u64) -> Option<Self> {
         let rng = &mut Rng::derive(seed, "columns");
         let options = self.tree();
@@ -153,9 +153,9 @@ impl Shape {
         options.merge = MergeBy::Cpu;
         options.range_pointers &= rng.chance(0.5);
         self.device.flash.geometry.pages_per_block *= pick(rng, &[1, 2, 4, 8]);
-        // Whole tables are merged, on a die or two.
+        // Whole tables are merged, on one or two dies.
         self.slowness *= 10;
-        // Extents of fewer pages have none, which few drives should show.
+        // Extents with fewer pages have no columns; only few drives should be like that.
         let geometry = &mut self.device.flash.geometry;
         let dies = geometry.channels * geometry.dies_per_channel * geometry.planes_per_die;
         while dies * geometry.pages_per_block < 24 && rng.chance(0.9) {
@@ -164,7 +164,7 @@ impl Shape {
         self.grow_to_fit().then_some(self)
     }
 
-    /// Its tree: that of usual drives, if it has none.
+    /// Returns the drive's tree; replaces a hash table by the tree of usual drives.
     fn tree(&mut self) -> &mut Options {
         if let IndexOptions::Hash(_) = &self.engine {
             let usual = Shape::of_seed(0);
@@ -174,7 +174,7 @@ impl Shape {
         self.engine.lsm_mut().expect("it is a tree now")
     }
 
-    /// The same as it was before there were caches.
+    /// Removes the caches and their memory.
     pub(crate) fn without_caches(mut self) -> Self {
         if let IndexOptions::Lsm(options) = &mut self.engine {
             self.device.dram.index_bytes -= options.cache_bytes();
@@ -183,7 +183,8 @@ impl Shape {
         self
     }
 
-    /// Some drives have no capacitors. Drawn last, so that a seed's other draws stay what they were.
+    /// Makes some drives have no capacitors. Drawn last, so that a seed's other draws do not
+    /// change.
     fn draw_journal(&mut self, rng: &mut Rng) {
         if !rng.chance(0.3) {
             return;
@@ -194,7 +195,7 @@ impl Shape {
         assert!(self.grow_to_fit(), "usual sizes fit");
     }
 
-    /// A drive that loses its power every few milliseconds, and on its way back.
+    /// A drive with a power cut every few milliseconds, also during recovery.
     pub(crate) fn of_restless_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "restless");
         Self {
@@ -207,7 +208,7 @@ impl Shape {
         }
     }
 
-    /// A drive whose levels are made of tables, with triggers that are met all the time.
+    /// A drive whose levels consist of tables, with triggers that fire all the time.
     pub(crate) fn of_tables_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "tables");
         let mut shape = Self::of_random_seed_without_caches(seed);
@@ -216,11 +217,11 @@ impl Shape {
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         shape.draws_sync = rng.chance(0.5);
         shape.scanners = pick(rng, &[0, 1, 2]);
-        // Indexes of tables are in memory, and most drives are to be full before that is.
+        // Indexes of tables are in memory, and most drives should be full before the memory is.
         shape.device.dram.index_bytes *= pick(rng, &[1, 16, 64, 256]);
-        // The log waits behind what flushes and compactions write at a time.
+        // The log waits for the concurrent writes of flushes and compactions.
         shape.slowness = 10;
-        // Tables have extents of their own, so those should be small.
+        // Tables use extents of their own, so extents should be small.
         shape.device.flash.geometry.page_bytes = pick(rng, &[1_024, 1_024, 2_048]);
         shape.device.flash.geometry.transfer_bytes = shape.device.flash.geometry.page_bytes + 200;
         shape.draw_preemption(seed);
@@ -229,8 +230,8 @@ impl Shape {
         shape
     }
 
-    /// In some designs of tables L0 has a worker of its own, and others give way to it. Drawn by itself, so
-    /// that a seed's other draws stay what they were.
+    /// Gives L0 of some designs of tables a worker of its own, to which others give way. Drawn from
+    /// a separate random stream, so that a seed's other draws do not change.
     pub(crate) fn draw_preemption(&mut self, seed: u64) {
         let rng = &mut Rng::derive(seed, "preemption");
         let kinds = [Preemption::None, Preemption::None, Preemption::Keep, Preemption::Discard];
@@ -241,14 +242,15 @@ impl Shape {
         options.tables.preemption = preemption;
     }
 
-    /// A drive of tables whose compactions give way to L0's all the time.
+    /// A drive of tables whose compactions give way to those of L0 all the time.
     pub(crate) fn of_yielding_tables_seed(seed: u64) -> Self {
         let mut shape = Self::of_tables_seed(seed);
         shape.yield_by(if seed.is_multiple_of(3) { Preemption::Keep } else { Preemption::Discard });
         shape
     }
 
-    /// L0 is due often, with a worker of its own; what is below it is merged in many steps, from L1 above all.
+    /// Makes L0 due often, with a worker of its own; levels below it are merged in many steps, L1
+    /// most of all.
     pub(crate) fn yield_by(&mut self, preemption: Preemption) {
         self.device.flash.geometry.blocks_per_plane *= 4;
         self.device.dram.index_bytes = 16 << 20;
@@ -276,14 +278,14 @@ impl Shape {
         };
     }
 
-    /// The same, which loses power over and over.
+    /// A drive of tables with frequent power cuts.
     pub(crate) fn of_restless_tables_seed(seed: u64) -> Self {
         let shape = Self::of_tables_seed(seed);
         let keys = shape.keys.min(1_400);
         Self { keys, is_filled: false, sessions: 25, cuts: Cuts::Restless, ..shape }
     }
 
-    /// The same with much room, and compactions that come so late that L0 is merged within itself.
+    /// A drive of tables with much room, and compactions so late that L0 is merged within itself.
     pub(crate) fn of_crowded_tables_seed(seed: u64) -> Self {
         let mut shape = Self { scanners: 0, keys: 1_400, ..Self::of_tables_seed(seed) };
         shape.device.flash.geometry.blocks_per_plane *= 8;
@@ -304,14 +306,16 @@ impl Shape {
     /// Gives the drive memory and flash until the design fits on it.
     fn make_it_fit(&mut self, rng: &mut Rng) {
         if matches!(self.engine, IndexOptions::Hash(_)) {
-            self.scanners = 0; // it has no iterators
+            // The hash table has no iterators.
+            self.scanners = 0;
         }
-        // As little memory as it takes, or more.
+        // The minimum of memory, or more.
         self.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
         assert!(self.grow_to_fit(), "usual sizes fit");
     }
 
-    /// False if it does not fit on many blocks either: extents are so short that most of each is lost.
+    /// Returns false if the design does not fit even on many blocks: extents are so short that most
+    /// of each is unusable.
     pub(crate) fn grow_to_fit(&mut self) -> bool {
         while self.device.flash.geometry.blocks_per_plane < MANY_BLOCKS {
             let rt = Runtime::new(0);
@@ -368,7 +372,7 @@ fn device(rng: &mut Rng) -> DeviceProfile {
     device.controller.queue_depth = pick(rng, &[2, 64, 64]);
     device.controller.cores = pick(rng, &[1, 4, 16]);
     if rng.chance(0.15) {
-        // What a read has looked up is old when it is used.
+        // The result of a lookup is old when it is used.
         device.controller.costs.key_compare_ns = 40_000.0;
         device.controller.cores = 16;
     }

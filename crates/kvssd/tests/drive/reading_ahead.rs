@@ -1,4 +1,4 @@
-//! Reading ahead: it changes when things are read, and nothing else; and what it gains and costs.
+//! Read-ahead: it must change only the times of reads; its gains and costs.
 
 use engine::IteratorOptions;
 use kvssd::{DeviceProfile, DriveOptions, IteratorHandle, KvDrive, Status, StoreMode};
@@ -12,7 +12,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("key{i:06}").into_bytes()
 }
 
-/// One value in a page of its own; of a page less than a kilobyte is left for it.
+/// A value that gets a page of its own: a page has less than 1 KiB for values.
 fn page_long(i: u64) -> Value {
     Value::Synthetic { seed: i, len: 900 }
 }
@@ -32,7 +32,7 @@ fn on_a_drive<T: 'static>(
     machine.rt.block_on(scenario(machine.drive.clone(), machine.rt.handle()))
 }
 
-/// A random store, then all of it as Next shows it.
+/// Fills a store at random, and opens an iterator on it.
 async fn fill_at_random(drive: &KvDrive, seed: u64) -> IteratorHandle {
     let mut rng = Rng::new(seed);
     for _ in 0..900 {
@@ -41,7 +41,7 @@ async fn fill_at_random(drive: &KvDrive, seed: u64) -> IteratorHandle {
             drive.delete(&key(i)).await.expect("there is room");
             continue;
         }
-        // Most in a page with others, some in pages of their own, some in several.
+        // Most values share a page with others, some have pages of their own, some span several.
         let len = [30, 200, 900, 3000][rng.below(40).saturating_sub(36) as usize];
         store(drive, i, Value::Synthetic { seed: rng.next_u64(), len }).await;
     }
@@ -66,7 +66,7 @@ async fn read_all(drive: &KvDrive, iterator: IteratorHandle) -> Contents {
     }
 }
 
-/// The same in batches for a buffer of `buffer_bytes`.
+/// Reads all pairs in batches, with a buffer of `buffer_bytes`.
 async fn read_in_bulk(drive: &KvDrive, iterator: IteratorHandle, buffer_bytes: u64) -> Contents {
     let mut all = Vec::new();
     if let Ok(pair) = drive.seek(iterator, b"k").await {
@@ -116,7 +116,8 @@ fn reading_ahead_and_in_bulk_does_not_show_in_what_is_read() {
     }
 }
 
-/// Mean latency of a Next in a quiet scan over `keys` values of about a page, and the counters.
+/// Returns the mean latency of a Next in an undisturbed scan over `keys` values of about a page,
+/// and the counters.
 fn quiet_scan(iterators: IteratorOptions, keys: u64) -> (Nanos, pages::IteratorStats) {
     on_a_drive(&small_device(), with_iterators(iterators), |drive, handle| {
         Box::pin(async move {
@@ -163,14 +164,14 @@ fn the_further_values_are_read_ahead_the_less_a_next_waits() {
     }
 }
 
-/// A read of one page: tR, its command, and the transfer.
+/// Returns the time of a read of one page: tR, its command, and the transfer.
 fn page_read(device: &DeviceProfile) -> Nanos {
     let (geometry, timing) = (&device.flash.geometry, &device.flash.timing);
     let transfer = f64::from(geometry.transfer_bytes) / timing.channel_mb_per_s;
     Nanos::from_micros_f64(timing.command_us + timing.read_us[0] + transfer)
 }
 
-/// What a command takes that needs one page and brings `bytes` to the host.
+/// Returns the latency of a command that needs one page and transfers `bytes` to the host.
 fn command_with_one_read(device: &DeviceProfile, bytes: u64) -> Nanos {
     let (controller, host) = (&device.controller, &device.host);
     let transfer_us = (64 + bytes) as f64 / host.read_mb_per_s;
@@ -178,7 +179,7 @@ fn command_with_one_read(device: &DeviceProfile, bytes: u64) -> Nanos {
     page_read(device) + Nanos::from_micros_f64(fixed + transfer_us)
 }
 
-/// A device whose processor takes time for commands only.
+/// Returns a device whose processor takes time only for commands.
 fn plain_device() -> DeviceProfile {
     let mut device = small_device();
     let costs = &mut device.controller.costs;
@@ -190,7 +191,8 @@ fn plain_device() -> DeviceProfile {
 fn a_cold_next_takes_what_its_parts_take() {
     let device = plain_device();
     let mut options = with_iterators(PLAIN);
-    tree_of(&mut options).pinned_levels = None; // the index is in memory
+    // The index is in memory.
+    tree_of(&mut options).pinned_levels = None;
     let expected = command_with_one_read(&device, 8 + 9 + 900);
     on_a_drive(&device, options, |drive, handle| {
         Box::pin(async move {
@@ -212,7 +214,8 @@ fn a_cold_next_takes_what_its_parts_take() {
     });
 }
 
-/// Latency of a Get of `key(wanted)` right after 8 iterators have asked for values ahead.
+/// Returns the latency of a Get of `key(wanted)` directly after 8 iterators have requested values
+/// ahead.
 fn get_among_prefetches(device: &DeviceProfile, wanted: u64) -> (Nanos, u64) {
     let iterators = IteratorOptions { value_prefetch: 8, index_prefetch: true, ..PLAIN };
     let mut options = with_iterators(iterators);
@@ -250,7 +253,7 @@ fn demand_reads_wait_for_no_more_than_the_prefetch_that_has_started() {
     device.flash.geometry.channels = 1;
     device.flash.geometry.dies_per_channel = 2;
     device.flash.geometry.pages_per_block = 16;
-    // Itself, one that has started on its die, and a page on the bus in front of either.
+    // The Get's own read, one that has started on its die, and one page on the bus before each.
     let transfers = Nanos(2 * (page_read(&device).0 - 75_300));
     let bound = command_with_one_read(&device, 900) + page_read(&device) + transfers;
     for wanted in [399, 39] {
@@ -268,7 +271,7 @@ fn whoever_needs_a_page_that_is_being_prefetched_makes_that_urgent() {
     device.flash.geometry.pages_per_block = 16;
     let transfers = Nanos(2 * (page_read(&device).0 - 75_300));
     let bound = command_with_one_read(&device, 900) + page_read(&device) + transfers;
-    // The last value that the last iterator has asked for.
+    // The last value requested by the last iterator.
     let (took, _) = get_among_prefetches(&device, 288);
     assert!(took <= bound, "a Get took {took}, not {bound}");
 }

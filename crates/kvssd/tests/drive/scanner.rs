@@ -1,4 +1,4 @@
-//! A client that iterates: what it reads must be the store as it was when its iterator was made.
+//! A client that iterates: it must read the store as it was when the iterator was created.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use trial::{Kind, Walk, World};
 
 use crate::answers::of_status;
 
-/// Reads snapshots for ever.
+/// A client that reads snapshots forever.
 pub(crate) struct Scanner {
     pub drive: KvDrive,
     pub handle: Handle,
@@ -38,7 +38,7 @@ impl Scanner {
         self.handle.sleep(Nanos(pause)).await;
     }
 
-    /// Makes an iterator, walks here and there, and gives it back.
+    /// Creates an iterator, reads random ranges, and destroys it.
     async fn scan(&self) -> Result<(), Status> {
         let before = self.world.acknowledged_all();
         let is_bounded = self.rng.borrow_mut().chance(0.3);
@@ -46,7 +46,7 @@ impl Scanner {
         let handle = self.drive.create_iterator(bound.as_deref()).await?;
         let mut walk = Walk::new(&self.world, &before, bound.as_deref());
         let outcome = self.walks(handle, &mut walk).await;
-        // One that is forgotten now and then holds its snapshot until it expires.
+        // A forgotten iterator holds its snapshot until that expires.
         let is_forgotten = self.rng.borrow_mut().chance(0.1);
         if !is_forgotten || outcome.is_err() {
             self.drive.destroy_iterator(handle).await?;
@@ -127,7 +127,7 @@ impl Scanner {
         }
     }
 
-    /// Checks an answer. True at the end.
+    /// Checks a result. Returns true at the end.
     fn meet(&self, walk: &mut Walk, answer: Result<Pair, Status>) -> Result<bool, Status> {
         self.world.count_command(self.number);
         let complaint = match answer {

@@ -1,11 +1,11 @@
-//! Small cases as text: a command a line, what it answers behind `=>` (`ok` if left out).
+//! Small cases as text: one command per line, followed by `=>` and its result (`ok` by default).
 //!
 //! ```text
 //! put KEY VALUE        delete KEY          create X [BOUND]     seek X KEY      next X
 //! many X COUNT BYTES   destroy X           reset                settle          cut
-//! churn                (flushes, compacts and collects everything, by overwriting keys from `~` on)
+//! churn                (overwrites keys from `~` on until all is flushed, compacted and collected)
 //! ```
-//! Iterators have names of one's choice; a name can be used again.
+//! Iterators have arbitrary names; a name can be reused.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use runtime::Rng;
 
 use crate::harness::{Machine, small_device};
 
-/// A drive, and the handles it gave out.
+/// A drive, and its open handles.
 pub(crate) struct Script {
     pub machine: Machine,
     options: DriveOptions,
@@ -112,7 +112,7 @@ async fn answer(drive: &KvDrive, words: &[String], handle: Option<IteratorHandle
     done.map_or_else(|status| format!("{status:?}"), |()| "ok".to_owned())
 }
 
-/// `-` is the empty key, `long` one that is too long.
+/// `-` is the empty key, `long` a key that is too long.
 fn bytes(key: &str) -> Vec<u8> {
     match key {
         "-" => Vec::new(),
@@ -130,7 +130,8 @@ fn show(answer: Result<Pair, Status>) -> String {
     answer.map_or_else(|status| format!("{status:?}"), |pair| shown(&pair))
 }
 
-/// Writes the drive several times over, and makes sure that everything happened that moves data.
+/// Writes several times the drive's capacity, and asserts that every mechanism that moves data has
+/// run.
 async fn churn(drive: &KvDrive) -> Result<(), Status> {
     let before = drive.engine_stats();
     for round in 0..16 {

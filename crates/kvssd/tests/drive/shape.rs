@@ -9,7 +9,7 @@ use runtime::{Nanos, Rng};
 use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};
 use trial::Names;
 
-/// What varies from trial to trial besides the random choices.
+/// Parameters that vary from trial to trial besides the random choices.
 pub(crate) struct Shape {
     pub device: DeviceProfile,
     pub engine: IndexOptions,
@@ -18,33 +18,33 @@ pub(crate) struct Shape {
     pub expected_value_bytes: u32,
     pub keys: usize,
     pub names: Names,
-    /// Values shorter than this are usual.
+    /// Usual values are shorter than this.
     pub usual_value: u32,
-    /// Most bytes of a value, as far as the drive takes them.
+    /// Most bytes of a value, if the drive accepts them.
     pub longest_value: u32,
-    /// Every key is stored once before anything else: the drive is full from the start.
+    /// Whether every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
     pub clients: usize,
     pub scanners: usize,
     pub sessions: usize,
     pub cuts: Cuts,
-    /// Each write says how it is acknowledged; without capacitors that makes a difference.
+    /// Whether each write specifies its acknowledgement, which matters without capacitors.
     pub draws_sync: bool,
-    /// How many times as long as usual clients have to bear with the drive.
+    /// Factor on the usual waiting times that clients accept.
     pub slowness: u64,
 }
 
-/// How long sessions are.
+/// Length of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cuts {
-    /// From half of this to this.
+    /// From half of `longest` to `longest`.
     Seldom { longest: Nanos },
-    /// Some milliseconds or less; the last one is long enough to get everything going.
+    /// A few milliseconds or less; the last one is long enough for every client to progress.
     Restless,
 }
 
 impl Cuts {
-    /// How long a session runs.
+    /// Returns the length of a session.
     pub(crate) fn span(self, is_last: bool, rng: &mut Rng) -> Nanos {
         let between = |least: u64, most: u64, rng: &mut Rng| Nanos(least + rng.below(most - least));
         match self {
@@ -61,7 +61,7 @@ impl Shape {
         let is_filled = seed % 7 == 5;
         let mut device = if is_tlc { small_tlc_device() } else { small_device() };
         if seed % 5 == 1 {
-            // Slow firmware and fast flash: what a read has looked up is old when it is used.
+            // Slow firmware and fast flash: the result of a lookup is old when it is used.
             device.controller.costs.key_compare_ns = 40_000.0;
             device.controller.cores = 16;
             device.flash.timing.erase_us = 100.0;
@@ -92,12 +92,12 @@ impl Shape {
         }
     }
 
-    /// How far the log may be behind: each client may wait for a group of its own, and those are written
-    /// one after the other.
+    /// Returns how far the log may lag: each client may wait for a group of its own, and groups are
+    /// written one after the other.
     pub(crate) fn log_may_be_behind(&self) -> Nanos {
         let timing = &self.device.flash.timing;
         let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
-        // A program may find its die erasing.
+        // A program may have to wait for an erase on its die.
         let us = program + timing.erase_us + timing.background_deadline_us;
         let group = Nanos::from_micros_f64(us);
         Nanos(group.0 * self.clients as u64 * self.slowness)
@@ -111,7 +111,7 @@ impl Shape {
         }
     }
 
-    /// The same in a drive without capacitors.
+    /// A usual drive without capacitors.
     pub(crate) fn of_log_seed(seed: u64) -> Self {
         Self::of_seed(seed).with_log(seed)
     }
@@ -130,7 +130,7 @@ impl Shape {
         self
     }
 
-    /// The same, which loses power over and over.
+    /// A drive without capacitors and with frequent power cuts.
     pub(crate) fn of_restless_log_seed(seed: u64) -> Self {
         Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_log_seed(seed) }
     }
@@ -140,20 +140,20 @@ impl Shape {
         Self::of_hash_seed(seed).with_log(seed)
     }
 
-    /// The same, which loses power over and over.
+    /// A hash table in a drive without capacitors and with frequent power cuts.
     pub(crate) fn of_restless_hash_log_seed(seed: u64) -> Self {
         Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_hash_log_seed(seed) }
     }
 
-    /// The same with a hash table.
+    /// A usual drive with a hash table.
     pub(crate) fn of_hash_seed(seed: u64) -> Self {
         let shape = Self::of_seed(seed);
-        // It has no iterators.
+        // The hash table has no iterators.
         Self { device: for_hash(shape.device), engine: small_hash().into(), scanners: 0, ..shape }
     }
 }
 
-/// The designs take turns, at a pace of their own, so that each meets every kind of drive.
+/// Designs rotate with a period of their own, so that each meets every kind of drive.
 fn design_of_seed(seed: u64) -> Options {
     match seed % 11 {
         3 | 8 => Options::lightstore(),
@@ -162,8 +162,8 @@ fn design_of_seed(seed: u64) -> Options {
     }
 }
 
-/// Long enough for every kind of compaction. With nothing in memory all takes longer, and more so
-/// behind slow firmware.
+/// Returns a session length sufficient for every kind of compaction. With nothing pinned all takes
+/// longer, and even more with slow firmware.
 fn session_of(seed: u64) -> Nanos {
     let is_slow = seed % 5 == 1;
     let has_nothing_pinned = design_of_seed(seed).pinned_levels == Some(0);

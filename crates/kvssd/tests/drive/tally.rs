@@ -1,4 +1,4 @@
-//! What happened in trials: one in which something never happened tests less than it says.
+//! Counters of trials: a mechanism that never ran was not tested.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use kvssd::KvDrive;
 
 use crate::shape::Shape;
 
-/// What happened in a trial.
+/// Counters of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub commands: u64,
     pub power_cuts: u64,
     pub torn: u64,
-    /// Power cuts before a recovery had ended.
+    /// Power cuts during a recovery.
     pub cuts_of_recoveries: u64,
     pub flushes: u64,
     pub compactions: Vec<u64>,
@@ -30,13 +30,13 @@ pub(crate) struct Tally {
     /// Merges by the accelerator.
     pub accelerated: u64,
     pub most_reads: usize,
-    /// Stores that were refused for want of room.
+    /// Stores that were refused for lack of space.
     pub refused: u64,
-    /// Pairs that iterators returned, snapshots they were made on and those that expired.
+    /// Pairs that iterators returned, their snapshots, and the snapshots that expired.
     pub scanned: u64,
     pub snapshots: u64,
     pub expired: u64,
-    /// Compactions that stopped for others, and that were given up.
+    /// Compactions that stopped for others, and that were abandoned.
     pub yields: u64,
     pub discarded: u64,
     /// Groups of segments that were written, and that were copied.
@@ -104,7 +104,7 @@ impl Tally {
         });
     }
 
-    /// A trial in which something never happened tests less than it says.
+    /// Asserts that every mechanism ran.
     pub(crate) fn assert_everything_happened(&self, seed: u64, shape: &Shape) {
         assert!(!shape.is_filled || self.refused > 0, "seed {seed}: never full in {self}");
         assert!(self.flushes > 0, "seed {seed}: no flush in {self}");
@@ -124,7 +124,7 @@ impl Tally {
         assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
     }
 
-    /// What every sum over many shapes has to have.
+    /// Asserts that every mechanism ran in the sum over many shapes.
     pub(crate) fn assert_everything_happened_somewhere(&self) {
         let counts = [
             ("flush", self.flushes),

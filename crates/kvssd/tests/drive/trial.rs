@@ -18,12 +18,12 @@ use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
 use trial::World;
 
-/// On a full drive a write may wait for long, but not for ever.
+/// On a full drive a write may wait long, but not forever.
 const GRACE: Nanos = Nanos::from_millis(3_000);
-/// In a session of at least this length every client must get on.
+/// In a session of at least this length every client must progress.
 const LONG: Nanos = Nanos::from_millis(200);
 
-/// Runs a trial. `Err` says what the drive got wrong.
+/// Runs a trial. Returns an error that describes the deviation of the drive from the model.
 pub(crate) fn run_trial(
     seed: u64,
     shape: &Shape,
@@ -57,7 +57,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Clients do what they do for a while. They are still at it when this returns.
+    /// Runs the clients for a while. They are still running when this returns.
     fn run_session(
         &mut self,
         machine: &Machine,
@@ -95,7 +95,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// A power cut, and others on the way back if the drive is restless.
+    /// Cuts the power, and again during recovery if the drive is restless.
     fn lose_power(
         &mut self,
         machine: Machine,
@@ -120,7 +120,7 @@ impl Trial<'_> {
         Machine::recover(seed, &self.shape.device, self.options.clone(), array)
     }
 
-    /// Reads every key, or, where power fails again soon, now and then what a cut left open.
+    /// Reads every key, or, if power fails again soon, sometimes only the keys whose state is open.
     fn check(&self, machine: &Machine, rng: &mut Rng) -> Result<(), Complaint> {
         match self.shape.cuts {
             Cuts::Seldom { .. } => check_all(machine, &self.world),
@@ -132,7 +132,7 @@ impl Trial<'_> {
     }
 }
 
-/// Reads every key after a recovery and settles what it has.
+/// Reads every key after a recovery, and notes the state found.
 pub(crate) fn check_all(machine: &Machine, world: &Rc<World>) -> Result<(), Complaint> {
     settle(machine, world, (0..world.keys()).collect())?;
     let slots = machine.drive.engine().hash_stats().map_or(0, |stats| stats.keys);
@@ -143,7 +143,7 @@ pub(crate) fn check_all(machine: &Machine, world: &Rc<World>) -> Result<(), Comp
     Ok(())
 }
 
-/// Reads keys after a recovery and settles what they have.
+/// Reads keys after a recovery, and notes the states found.
 fn settle(machine: &Machine, world: &Rc<World>, keys: Vec<usize>) -> Result<(), Complaint> {
     let (drive, reader) = (machine.drive.clone(), Rc::clone(world));
     machine.rt.block_on(async move {

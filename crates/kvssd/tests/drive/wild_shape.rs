@@ -1,6 +1,6 @@
-//! Drives and designs at the edges of what is legal: extents of two append units, pages of 512 bytes to 64
-//! KiB, memtables larger than extents or smaller than values, dozens of levels, workers and memtables
-//! that wait, times from one extreme to the other, keys that differ in their last bytes.
+//! Legal but extreme drives and designs: extents of two append units, pages of 512 bytes to 64 KiB,
+//! memtables larger than extents or smaller than values, dozens of levels, workers and waiting
+//! memtables, times from one extreme to the other, keys that differ only in their last bytes.
 
 use design::IndexOptions;
 use engine::sizing::LevelSizing;
@@ -102,7 +102,7 @@ fn engine(rng: &mut Rng) -> IndexOptions {
 }
 
 impl Shape {
-    /// The drive, the design and the clients of a seed.
+    /// Returns the drive, the design and the clients of a seed.
     pub(crate) fn of_wild_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "wild");
         let mut shape = Self {
@@ -147,7 +147,7 @@ impl Shape {
         shape
     }
 
-    /// The same with levels that are made of tables.
+    /// An extreme drive whose levels consist of tables.
     pub(crate) fn of_wild_tables_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "wild tables");
         let mut shape = Self::of_wild_seed(seed);
@@ -190,14 +190,14 @@ impl Shape {
         shape
     }
 
-    /// The same, which loses power over and over.
+    /// An extreme drive of tables with frequent power cuts.
     pub(crate) fn of_restless_wild_tables_seed(seed: u64) -> Self {
         let wild = Self::of_wild_tables_seed(seed);
         let keys = wild.keys.min(1_400);
         Self { keys, is_filled: false, sessions: 25, cuts: Cuts::Restless, ..wild }
     }
 
-    /// The same, which loses power over and over.
+    /// An extreme drive with frequent power cuts.
     pub(crate) fn of_restless_wild_seed(seed: u64) -> Self {
         let wild = Self::of_wild_seed(seed);
         let keys = wild.keys.min(1_400);

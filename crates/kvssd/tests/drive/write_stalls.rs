@@ -17,7 +17,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("key{i:08}").into_bytes()
 }
 
-/// Gets and puts that clients without a pause have done in the span.
+/// Returns the gets and puts of clients without pauses in the span.
 fn work(readers: u64, writers: u64) -> (u64, u64) {
     let rt = Runtime::new(5);
     let drive = KvDrive::format(&rt.handle(), &small_device(), small_options()).expect("it fits");
@@ -50,7 +50,7 @@ fn work(readers: u64, writers: u64) -> (u64, u64) {
     (gets.get(), puts.get())
 }
 
-/// While clients' writes wait, flushes and compactions have half of the time of each die.
+/// While client writes wait, flushes and compactions get half of the time of each die.
 #[test]
 fn readers_without_a_pause_leave_writers_half_of_the_dies() {
     let (_, alone) = work(0, WRITERS);

@@ -8,23 +8,23 @@ use super::{Background, Controller, Dram, PlmProfile, WriteBuffer, WritePacing};
 
 /// Processor cores of a drive.
 const CORES: RangeInclusive<u32> = 1..=1024;
-/// Commands that a set holds at a time: as many as an NVMe queue.
+/// Commands that a set executes at a time: at most the entries of an NVMe queue.
 const QUEUE_DEPTH: RangeInclusive<u32> = 1..=65_536;
-/// Most memory of one kind: 32 TiB.
+/// Upper bound of each kind of memory: 32 TiB.
 const MAX_DRAM_BYTES: u64 = 1 << 45;
-/// Furthest that a reader is read ahead of: what is read ahead is asked for at once.
+/// Largest read-ahead distance: the whole distance is requested at once.
 const MAX_READ_AHEAD: u64 = 1 << 30;
-/// What writes are paced at, in percent of what dies take: slower than a hundredth would be a stall.
+/// Pace of writes, in percent of the dies' rate: slower than a hundredth would be a write stall.
 const PACE_PERCENT: RangeInclusive<f64> = 1.0..=1_000.0;
-/// Blocks that go in before their time: 4 GiB.
+/// Blocks that enter ahead of the pace: up to 4 GiB.
 const PACE_BURST: RangeInclusive<u32> = 0..=1_048_576;
-/// Between two bursts, in milliseconds: up to an hour.
+/// Interval between two bursts, in milliseconds: up to an hour.
 const BURSTS_MS: RangeInclusive<f64> = 0.01..=3.6e6;
-/// Programs of garbage collection under way at a time, for each die.
+/// Concurrent programs of garbage collection, for each die.
 const PROGRAMS_PER_DIE: RangeInclusive<u32> = 1..=1024;
-/// Dies that erase at a time.
+/// Concurrently erasing dies.
 const ERASES_AT_ONCE: RangeInclusive<u32> = 1..=65_536;
-/// Longest window, in milliseconds: ten days, as long as a job may take.
+/// Longest window, in milliseconds: ten days, the maximum length of a job.
 const LONGEST_WINDOW_MS: u64 = 864_000_000;
 
 impl Controller {

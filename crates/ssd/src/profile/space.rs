@@ -1,4 +1,4 @@
-//! Whether what users see of a drive has room on its flash, and its mapping and buffers in its memory.
+//! Checks that a drive's user capacity fits its flash, and that mapping and buffers fit its memory.
 
 use block::BLOCK_BYTES;
 
@@ -7,15 +7,16 @@ use crate::layout::Layout;
 use crate::set::RESERVE;
 use crate::{discards, page};
 
-/// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
-/// open, two are kept for garbage collection, one for rounding.
+/// Spare superblocks of a set, beyond those for its blocks and its buffer: two are open, two are
+/// reserved for garbage collection, one covers rounding.
 const SPARE_SUPERBLOCKS: u32 = 5;
 
 impl SsdProfile {
-    /// Superblocks at the beginning of each set that hold what is saved when power fails.
+    /// Returns the superblocks of one half of the region at the beginning of each set that stores
+    /// the dump at a power cut. The region has two halves.
     pub(crate) fn reserved_per_half(&self, layout: &Layout) -> u32 {
         let sets = u64::from(self.sets);
-        // Beside each buffered block its number and sequence; and the discarded ranges.
+        // Each buffered block is saved with its number and sequence; the discarded ranges follow.
         let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
         let buffered = blocks * u64::from(BLOCK_BYTES + 32);
         let discards = u64::from(self.background.discarded_ranges) * discards::ENTRY_BYTES as u64;
@@ -24,16 +25,18 @@ impl SsdProfile {
         pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
     }
 
-    /// Superblocks that a full buffer takes, written in units that are not all full.
+    /// Returns the superblocks that a full buffer fills when it is written in units that are not
+    /// all full.
     pub(crate) fn superblocks_of_buffer(&self, layout: &Layout) -> u32 {
         let blocks = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
         (blocks as u32 + layout.slots_per_unit).div_ceil(layout.data_slots()) + 1
     }
 
-    /// Superblocks of a set that are kept for mapping pages: they are written far more often than anything else, and
-    /// among other blocks each collection would find few of them out of date. Twice what they fill, so that a superblock
-    /// is nearly empty when it is collected, or as many as leave one that can be; and one that is being written. None if
-    /// the mapping is in memory.
+    /// Returns the superblocks of a set that are reserved for mapping pages; 0 if the mapping is in
+    /// memory. Mapping pages are rewritten far more often than other blocks: mixed with those, each
+    /// collection would find few stale mapping pages. The result is twice the superblocks that the
+    /// pages fill, so that a superblock is nearly empty when it is collected, but at least as many
+    /// as leave one that can be collected; plus the one being written.
     pub(crate) fn mapping_superblocks(&self, layout: &Layout) -> u32 {
         let pages = self.mapping_pages_on_flash() as u32;
         if pages == 0 || layout.data_units == 0 {
@@ -44,8 +47,8 @@ impl SsdProfile {
         twice.max(least) + 1
     }
 
-    /// Superblocks that must be left over because of these: beside them one that is beyond their share for a while, and
-    /// room for a full buffer that they leave alone.
+    /// Returns the spare superblocks that mapping pages need: their reserve, one by which they may
+    /// exceed it for a while, and room for a full buffer, which may not use the reserve.
     fn spare_for_mapping(&self, layout: &Layout) -> u32 {
         match self.mapping_superblocks(layout) {
             0 => 0,
@@ -53,8 +56,8 @@ impl SsdProfile {
         }
     }
 
-    /// Logical blocks of a set that there is room for however they are scattered: superblocks out
-    /// of which not even one unit could be had are not collected.
+    /// Returns the logical blocks of a set that fit however they are scattered: superblocks whose
+    /// collection would gain less than one unit are not collected.
     fn usable_blocks(&self, layout: &Layout) -> u64 {
         if layout.data_units == 0 {
             return 0;
@@ -66,7 +69,7 @@ impl SsdProfile {
         u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
     }
 
-    /// What users see of a drive that shows so many blocks of each set.
+    /// Returns the user capacity, in bytes, of a drive with `blocks` blocks in each set.
     fn user_bytes_of(&self, blocks: u64) -> u64 {
         blocks * u64::from(self.sets) * u64::from(BLOCK_BYTES)
     }
@@ -87,25 +90,26 @@ impl SsdProfile {
         )
     }
 
-    /// Superblocks of a set that data may be in.
+    /// Returns the superblocks of a set that can hold data.
     fn data_superblocks(&self, layout: &Layout) -> u32 {
         layout.superblocks.count() - 2 * self.reserved_per_half(layout)
     }
 
-    /// Superblocks that collection keeps for `percent` of all, beside the reserve.
+    /// Returns the superblocks that collection keeps free for `percent` of all, beyond the reserve.
     pub(crate) fn superblocks_kept(&self, layout: &Layout, percent: f64) -> u32 {
         (f64::from(self.data_superblocks(layout)) * percent / 100.0).ceil() as u32
     }
 
-    /// Collection that is to keep more free than a full drive has to spare would never end.
+    /// Checks that collection does not try to keep more superblocks free than a full drive can
+    /// spare: it would never end.
     fn problem_of_free_superblocks(&self, layout: &Layout, blocks: u64) -> Option<String> {
         let all = self.data_superblocks(layout);
         let full = blocks.div_ceil(u64::from(layout.data_slots())) as u32;
         let reserve = RESERVE + self.mapping_superblocks(layout);
-        // One has to have out-of-date blocks.
+        // At least one superblock must have stale blocks.
         let spare = all.saturating_sub(full + reserve + 1);
         let most = f64::from(spare) / f64::from(all) * 100.0;
-        // Without windows it ends where it begins.
+        // Without windows collection ends where it begins.
         let (key, percent) = match self.plm {
             Some(_) => ("stop_free_percent", self.background.stop_free_percent),
             None => ("start_free_percent", self.background.start_free_percent),

@@ -1,9 +1,9 @@
-//! What profiles may be, and what is said of those that may not.
+//! Tests of valid profiles, and of the error messages for invalid ones.
 
 use super::*;
 use crate::layout::Layout;
 
-/// What is said of a profile with one line changed.
+/// Returns the error message for a built-in profile with one line changed.
 fn with(name: &str, key: &str, value: &str) -> String {
     let (_, text) = SsdProfile::BUILT_IN.iter().find(|(other, _)| *other == name).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -88,7 +88,7 @@ fn collection_keeps_no_more_free_than_a_full_drive_has_to_spare() {
         ("vigil-15gb", "stop_free_percent", "8.0", false),
         ("vigil-15gb", "stop_free_percent", "20.0", true),
         ("vigil-15gb", "stop_free_percent", "90.0", true),
-        // Where there are no windows this changes nothing.
+        // Without windows `stop_free_percent` has no effect.
         ("baseline-15gb", "stop_free_percent", "20.0", false),
         // There collection begins and ends at the lower one.
         ("baseline-15gb", "start_free_percent", "20.0", true),

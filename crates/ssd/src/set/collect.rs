@@ -1,5 +1,5 @@
-//! Internal jobs at work: garbage collection, read reclaim, wear levelling. One task does one at a
-//! time; `jobs.rs` says which.
+//! Execution of internal jobs: garbage collection, read reclaim, wear levelling. One task executes
+//! one job at a time; `jobs.rs` chooses it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,28 +20,28 @@ use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::table::{State, Table};
 
-/// Batches of reads under way ahead of the copies: a page program of each die makes one.
+/// Batches of reads in flight ahead of the copies. A batch is one page program of each die.
 const BATCHES_AHEAD: usize = 2;
 
-/// Parts that a batch is cut into where collection keeps pace with clients. What moves in one go is
-/// a burst to reads, and to the write amplification of a short job.
+/// Parts of a batch where collection keeps pace with clients. Each move is a burst: it delays
+/// reads, and distorts the write amplification of a short job.
 const PARTS_OF_BATCH: usize = 8;
 
-/// What came of reading pages whose valid slots are to be moved.
+/// Result of reading pages whose valid slots are to be moved.
 struct Batch {
     moving: Vec<Moving>,
-    /// Every valid version was read, or at least named.
+    /// Whether every valid version was read, or at least identified.
     is_complete: bool,
 }
 
-/// A version that was read to be moved, and where it was.
+/// A version to be moved, and its slot.
 struct Moving {
     from: Slot,
     version: Versioned,
 }
 
 impl Set {
-    /// The task of internal jobs.
+    /// Executes internal jobs. A task that runs as long as the set.
     pub(super) async fn run_jobs(self: Rc<Self>) {
         loop {
             match self.next_job() {
@@ -52,7 +52,7 @@ impl Set {
         }
     }
 
-    /// Decides what to do next, and tells those whom the decision concerns.
+    /// Chooses the next job, and notifies tasks that wait for the decision.
     fn next_job(&self) -> Option<Job> {
         self.jobs.decided.notify_all();
         let table = self.table.borrow();
@@ -92,7 +92,7 @@ impl Set {
         }
     }
 
-    /// The block that was read most often of those whose data cannot wait.
+    /// Returns the block with the most reads among those whose data must move now.
     fn most_in_danger(&self) -> Option<BlockAddress> {
         let reads = |block: BlockAddress| self.flash.with_array(|array| array.read_count(block));
         let reclaims = self.jobs.reclaims.borrow();
@@ -102,7 +102,8 @@ impl Set {
         critical.max().map(|(_, block)| block)
     }
 
-    /// Whether a read is to wait, because a block of it lies where data are in danger, and a lockdown waits for room.
+    /// Returns whether a read must wait because one of its blocks is in danger while a lockdown
+    /// waits for room.
     pub(super) fn is_held_back(&self, blocks: &Range<u32>) -> bool {
         if self.jobs.reclaims.borrow().is_empty() || !self.plm.windows.borrow().runs_jobs() {
             return false;
@@ -119,15 +120,16 @@ impl Set {
             && self.jobs.reclaims.borrow().contains(&block)
     }
 
-    /// Moves what is valid in a superblock and has it erased. Returns when the copies are on their
-    /// way.
+    /// Moves the valid slots of a superblock and starts a task that erases it. Returns when the
+    /// copies are in flight.
     async fn collect(self: &Rc<Self>, superblock: u32, reason: Reason) {
         let leaving = self.jobs.leaving.acquire(1).await;
         self.table.borrow_mut().begin_leaving(superblock);
         let valid = self.table.borrow().valid_slots(superblock);
         let gain = match reason {
             Reason::Space | Reason::Wear => self.layout.data_slots() - valid,
-            Reason::Mapping => 0, // other mapping pages fill it
+            // Other mapping pages fill the superblock.
+            Reason::Mapping => 0,
         };
         if reason == Reason::Space {
             self.pace_writes(valid);
@@ -148,8 +150,8 @@ impl Set {
                     Reason::Wear => stats.wear_moves += 1,
                 });
             } else {
-                // Some pages could not be read, nor is it known what was in them: the superblock
-                // stays as it is, and out of use.
+                // Some pages could neither be read nor identified: the superblock is retired as it
+                // is.
                 set.table.borrow_mut().retire(superblock);
             }
             drop(leaving);
@@ -158,7 +160,7 @@ impl Set {
         });
     }
 
-    /// Discards have changed what the next collection gains, and with it the pace of writes.
+    /// Updates the pace of writes after discards, which change the gain of the next collection.
     pub(super) fn pace_writes_by_next(&self) {
         if self.jobs.pace.get() > Nanos::ZERO {
             let table = self.table.borrow();
@@ -168,7 +170,7 @@ impl Set {
         }
     }
 
-    /// A superblock is collected of which so many slots are valid.
+    /// Sets the pace of writes for the collection of a superblock with `valid` valid slots.
     fn pace_writes(&self, valid: u32) {
         if let Some(pacing) = &self.profile.background.pacing {
             let flash = self.profile.flash_of_set();
@@ -176,7 +178,7 @@ impl Set {
         }
     }
 
-    /// Erases a superblock in which nothing is valid, once nobody reads it.
+    /// Erases a superblock without valid slots, after its last reader has left.
     async fn erase(self: &Rc<Self>, superblock: u32) {
         if !self.planted.has(Fault::EraseBeforeSaved) {
             self.save_discards().await;
@@ -186,7 +188,7 @@ impl Set {
         }
         let blocks: Vec<_> = self.layout.superblocks.blocks(superblock).collect();
         for round in blocks.chunks(self.erases_at_once()) {
-            // A window waits for one round.
+            // A window waits for at most one round.
             let inside = self.enter_jobs_gate().await;
             let erases: Vec<_> =
                 round.iter().map(|block| self.flash.erase(*block, IoClass::GcWrite)).collect();
@@ -198,14 +200,15 @@ impl Set {
         self.table.borrow_mut().freed(superblock);
     }
 
-    /// Dies of a superblock that erase at a time: this set's share of the drive's.
+    /// Returns the dies of a superblock that erase at a time: this set's share of the drive's
+    /// limit.
     fn erases_at_once(&self) -> usize {
         let all = self.flash.geometry().dies();
         let share = |drive: u32| (drive / self.profile.sets).max(1);
         self.profile.background.erases_at_once.map_or(all, share) as usize
     }
 
-    /// Moves what is valid in a block that was read often.
+    /// Moves the valid slots of a block that was read often.
     async fn reclaim(self: &Rc<Self>, block: BlockAddress) {
         let geometry = self.flash.geometry();
         let programmed = self.flash.with_array(|array| array.programmed_pages(block));
@@ -217,7 +220,8 @@ impl Set {
         self.count(|stats| stats.reclaims += 1);
     }
 
-    /// The data pages of a superblock, such that consecutive ones are on different dies.
+    /// Returns the data pages of a superblock, ordered such that consecutive ones are on different
+    /// dies.
     fn pages_by_die(&self, superblock: u32) -> Vec<PageAddress> {
         let layout = &self.layout;
         let dies = self.flash.geometry().dies();
@@ -231,8 +235,8 @@ impl Set {
             .collect()
     }
 
-    /// Moves the valid slots of `pages`; clients are given the `gain` in slots as it goes on.
-    /// Returns whether all could be moved, and the copies that are under way.
+    /// Moves the valid slots of `pages`. Gives clients the `gain`, in slots, bit by bit as it
+    /// proceeds. Returns whether all could be moved, and the copies in flight.
     async fn move_valid(
         self: &Rc<Self>,
         pages: Vec<PageAddress>,
@@ -242,7 +246,7 @@ impl Set {
         let at_once = (self.flash.geometry().dies() * self.layout.pages_per_unit) as usize;
         let parts = if gain > 0 && self.keeps_pace() { PARTS_OF_BATCH } else { 1 };
         let total = pages.len();
-        // What the first `pages` gain.
+        // Slots gained by the first `pages`.
         let gained = |pages: usize| u64::from(gain) * pages as u64 / total as u64;
         let (mut begun, mut ended) = (0, 0);
         let mut chunks = pages.chunks((at_once / parts).max(1));
@@ -279,7 +283,7 @@ impl Set {
         (is_complete, copies)
     }
 
-    /// Reads the pages that have valid slots, side by side.
+    /// Starts reads of the pages that have valid slots, in parallel.
     async fn start_reading(self: &Rc<Self>, pages: &[PageAddress]) -> JoinHandle<Batch> {
         let inside = self.enter_jobs_gate().await;
         let with_valid = pages.iter().filter_map(|page| {
@@ -325,8 +329,8 @@ impl Set {
         self.space_changed.notify_all();
     }
 
-    /// While space is low, what clients write goes to flash only as fast as collecting makes room
-    /// for it: they wait a little often, instead of long when nothing is left.
+    /// Delays flushes while space is low to the pace at which collection makes room: clients wait
+    /// often and briefly, instead of for long when no space is left.
     pub(super) async fn keep_pace(&self, slots: u32) {
         let may_go = || {
             let is_paced = self.jobs.is_collecting.get() && self.plm.windows.borrow().runs_jobs();
@@ -339,25 +343,27 @@ impl Set {
         }
     }
 
-    /// Has collecting that waits for clients look again whether it is to go on.
+    /// Wakes collection that waits for clients, to check again whether it may continue.
     pub(super) fn pace_may_change(&self) {
         if self.keeps_pace() {
             self.space_changed.notify_all();
         }
     }
 
-    /// Whether collection goes on only as fast as clients write. Where windows are turned on it gets as far as it
-    /// can while it may run.
+    /// Returns whether collection proceeds only as fast as clients write. With windows enabled it
+    /// collects as much as it can while it may run.
     fn keeps_pace(&self) -> bool {
         !self.plm.windows.borrow().config().enabled
     }
 
-    /// The other way round: collecting waits while there is as much room as it keeps, with the
-    /// slots of `under_way` that it is about to gain. Not so if somebody needs a whole superblock,
-    /// or another job is due.
+    /// Returns whether collection may continue. The counterpart of [`Self::keep_pace`]: collection
+    /// waits while the room it maintains exists, counting the slots of `under_way` that it is about
+    /// to gain. It does not wait if a client or a lockdown needs a whole superblock, or if another
+    /// job is due.
     fn may_go_on(&self, under_way: u64) -> bool {
         let table = self.table.borrow();
-        // Clients may wait for mapping pages, and these for superblocks of theirs to be collected.
+        // Clients may wait for mapping pages, and mapping pages for the collection of their
+        // superblocks.
         let is_over = table.mapping_that_stay() > self.mapping_superblocks;
         let is_other_due = is_over || !self.jobs.reclaims.borrow().is_empty();
         let is_wanted = self.jobs.wants_room.get() || is_other_due;
@@ -373,9 +379,10 @@ impl Set {
         false
     }
 
-    /// Slots by which there is less room than collection keeps. Room is what can be written before
-    /// another superblock has to be made free: free superblocks, the rest of those that are open, and
-    /// what the one that is being emptied has given so far, with the slots of `under_way`.
+    /// Returns the slots by which the room is below the level that collection maintains. The room
+    /// consists of the slots that can be written before another superblock must be freed: free
+    /// superblocks, the rest of the open ones, the slots already gained from the superblock that is
+    /// being collected, and those of `under_way`.
     fn slots_lacking(&self, table: &Table, under_way: u64) -> u64 {
         let emptied = self.jobs.emptied.get();
         let leaving = table.in_state(State::Leaving) as u64 - u64::from(emptied.is_some());
@@ -393,7 +400,7 @@ impl Set {
         self.gates.jobs.enter().await
     }
 
-    /// The slots of a page that hold newest versions.
+    /// Returns the slots of a page that hold newest versions.
     fn valid_slots(&self, page: PageAddress) -> Vec<Slot> {
         let first = self.layout.first_of_page(page).0;
         let slots = (first..first + self.layout.slots_per_page).map(Slot);
@@ -407,8 +414,8 @@ impl Set {
         slots.filter(is_valid).collect()
     }
 
-    /// What stood in a slot that cannot be read, as far as the summary of its superblock says.
-    /// The block is lost, and whoever reads it is to be told.
+    /// Identifies the block in an unreadable slot by the summary of its superblock. The block is
+    /// lost: readers of it must get an error.
     async fn lost(&self, slot: Slot) -> Option<Versioned> {
         let (lpn, sequence) = self.named_in_summary(slot).await?;
         self.count(|stats| stats.blocks_lost += 1);
@@ -433,8 +440,8 @@ impl Set {
         page::read_summary(&image)?.get((place % entries) as usize).copied()
     }
 
-    /// Writes copies. They are on their way when this returns, and have landed when what it
-    /// returns ends.
+    /// Writes copies. They are in flight when this returns, and programmed when the returned task
+    /// ends.
     async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> JoinHandle<()> {
         let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
         let inside = loop {
@@ -463,7 +470,7 @@ impl Set {
         })
     }
 
-    /// The copy counts only if the block was neither written nor discarded meanwhile.
+    /// Maps a block to its copy, unless the block was written or discarded meanwhile.
     fn enter_moved(&self, moving: &Moving, to: Slot) {
         let Moving { from, version } = moving;
         let mut table = self.table.borrow_mut();
@@ -492,13 +499,14 @@ impl Set {
         }
     }
 
-    /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more
-    /// can be made.
+    /// Returns whether there is room for a full buffer beyond the reserve of collection: during a
+    /// lockdown no more can be made.
     pub(super) fn has_room_for_buffer(&self, table: &Table) -> bool {
         table.free() >= self.reserve(table) + self.profile.superblocks_of_buffer(&self.layout)
     }
 
-    /// Whether superblocks are about to become free, or to be open to collection.
+    /// Returns whether superblocks are about to become free, or to become full and thus
+    /// collectable.
     fn makes_room(&self, table: &Table) -> bool {
         let are_open = self.streams.open.iter().filter(|open| open.borrow().is_some()).count();
         table.in_state(State::Leaving) > 0 || table.in_state(State::Open) > are_open

@@ -1,4 +1,4 @@
-//! Emptying the write buffer.
+//! Flush of the write buffer.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,18 +13,18 @@ use crate::page::Versioned;
 use crate::planted::Fault;
 use crate::profile::SsdProfile;
 
-/// What the task that empties the buffer goes by.
+/// State of the task that empties the buffer.
 pub(super) struct Flusher {
     start: u32,
     stop: u32,
     wanted: Notify,
-    /// Blocks have left the buffer: programs have landed, or they were discarded.
+    /// Notified when blocks leave the buffer: their programs have ended, or they were discarded.
     pub(super) landed: Notify,
-    /// The buffer was filled beyond `start` and is not down to `stop` yet.
+    /// Whether the buffer was filled beyond `start` and has not drained to `stop` yet.
     is_draining: Cell<bool>,
-    /// Somebody waits for everything; how many of them.
+    /// Number of tasks that wait for the whole buffer to be flushed.
     pub(super) all: Cell<u32>,
-    /// Units left of the present burst.
+    /// Program units left of the current burst.
     burst: Cell<u32>,
     is_burst_coming: Cell<bool>,
 }
@@ -44,12 +44,12 @@ impl Flusher {
         }
     }
 
-    /// Something has come into the buffer, or is to leave it.
+    /// Notes that blocks have entered the buffer, or must leave it.
     pub(super) fn wake(&self) {
         self.wanted.notify_all();
     }
 
-    /// How many of `waiting` blocks go to flash now, in one program of at most `unit`.
+    /// Returns how many of `waiting` blocks go to flash now, in one program of at most `unit`.
     fn decide(&self, waiting: u32, unit: u32) -> u32 {
         if self.all.get() > 0 {
             return waiting.min(unit);
@@ -72,7 +72,7 @@ impl Flusher {
 }
 
 impl Set {
-    /// The task that empties the buffer.
+    /// Empties the buffer. A task that runs as long as the set.
     pub(super) async fn empty_buffer(self: Rc<Self>) {
         let unit = self.layout.slots_per_unit;
         loop {
@@ -101,9 +101,10 @@ impl Set {
             if versions.is_empty() {
                 drop((inside, bound));
                 if self.buffer.borrow().is_programming() {
-                    // All that waits was overwritten while its program is under way.
+                    // All waiting blocks were overwritten while their programs are in flight.
                     self.flusher.landed.notified().await;
-                } // else it was discarded
+                    // Otherwise all waiting blocks were discarded.
+                }
                 continue;
             }
             let placed = self.place(Stream::Host, versions.clone());
@@ -156,7 +157,7 @@ impl Set {
         self.forget_stale_pages();
     }
 
-    /// Empties part of the buffer a while from now, if nothing else has until then.
+    /// Schedules a burst: after the burst interval, up to one program unit per die goes to flash.
     fn arm_burst(self: &Rc<Self>) {
         if self.flusher.is_burst_coming.replace(true) {
             return;
@@ -170,7 +171,7 @@ impl Set {
         });
     }
 
-    /// Waits until everything of a generation of the buffer is on flash.
+    /// Waits until all versions of a generation of the buffer, and of earlier ones, are on flash.
     pub(super) async fn flush_generation(self: &Rc<Self>, generation: u64) {
         self.flusher.all.set(self.flusher.all.get() + 1);
         self.flusher.wake();

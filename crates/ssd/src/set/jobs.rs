@@ -1,4 +1,5 @@
-//! The internal job queue, and which job is next: a plain function of the table and a few facts.
+//! The internal job queue, and the choice of the next job: a plain function of the table and a few
+//! facts.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,19 +11,19 @@ use crate::layout::Layout;
 use crate::profile::SsdProfile;
 use crate::table::{State, Table};
 
-/// Free superblocks that are left to garbage collection: it needs one to make others free.
+/// Free superblocks reserved for garbage collection: it needs one to free others.
 pub(crate) const RESERVE: u32 = 2;
 
-/// Superblocks that may be on their way out at a time: one is read while the copies of the other
-/// land. Not more than what is kept free for them.
+/// Superblocks that may be collected at a time: one is read while the copies of the other are
+/// programmed. Not more than the reserve.
 const LEAVING: usize = RESERVE as usize;
 
-/// What there is to do.
+/// An internal job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Job {
-    /// Move what is valid elsewhere and erase.
+    /// Move the valid slots of a superblock, and erase it.
     Collect(u32, Reason),
-    /// Move what is valid in one block elsewhere; it is erased with its superblock.
+    /// Move the valid slots of one block; it is erased with its superblock.
     Reclaim(BlockAddress),
 }
 
@@ -30,39 +31,41 @@ pub(super) enum Job {
 pub(super) enum Reason {
     Space,
     Wear,
-    /// Mapping pages have more superblocks than are kept for them.
+    /// Mapping pages use more superblocks than are reserved for them.
     Mapping,
 }
 
 /// The internal job queue.
 pub(super) struct Jobs {
     pub(super) reclaims: RefCell<VecDeque<BlockAddress>>,
-    /// Space ran low and is not back at its mark yet.
+    /// Whether space ran low and has not reached the upper threshold yet.
     pub(super) is_collecting: Cell<bool>,
-    /// Slots that clients may fill while space is low: as many as collecting is making free.
+    /// Slots that clients may fill while space is low: as many as collection is freeing.
     pub(super) credit: Cell<i64>,
-    /// Slots that clients may fill before collection that keeps pace with them has to follow: a
-    /// program of each die. Without that, the two would take turns.
+    /// Slots that clients may fill before collection at their pace must follow: one program per
+    /// die. Without this lead, client writes and collection would take turns.
     pub(super) lead: i64,
-    /// Superblocks of room that collection at the pace of clients keeps, beside the reserve.
+    /// Superblocks of room that collection at the pace of clients maintains, beyond the reserve.
     pub(super) keeps_free: u32,
-    /// Slots of the superblock that is being emptied that have been seen to.
+    /// Slots already processed of the superblock that is being collected.
     pub(super) emptied: Cell<Option<u32>>,
-    /// Write pacing: as many superblocks are free as collection keeps free, or hardly more.
+    /// Write pacing: whether free superblocks are down to the number that collection keeps free, or
+    /// hardly more.
     pub(super) is_space_low: Cell<bool>,
-    /// Write pacing: how long after the one before the next block is due, by what the last collection gained, or what the next one
-    /// gains if data were discarded since. 0 before the first.
+    /// Write pacing: interval between blocks, from the gain of the last collection, or from that of
+    /// the next one if data were discarded since. 0 before the first collection.
     pub(super) pace: Cell<Nanos>,
     pub(super) leaving: Semaphore,
-    /// A lockdown is to come, and what is in the buffer needs room.
+    /// Whether a lockdown waits for room for the buffer.
     pub(super) wants_room: Cell<bool>,
     pub(super) changed: Notify,
-    /// A job has ended, or what there is to do has changed: reads that are held back wait for that.
+    /// Notified when a job has ended, or the conditions have changed: reads that are held back wait
+    /// for it.
     pub(super) decided: Notify,
 }
 
 impl Jobs {
-    /// Nothing is under way, and clients may fill the slots of the lead.
+    /// Creates an empty queue. Clients may fill the slots of the lead.
     pub(super) fn new(profile: &SsdProfile, layout: &Layout) -> Self {
         let dies = profile.flash_of_set().geometry.dies();
         let lead = i64::from(dies * layout.slots_per_unit);
@@ -83,12 +86,12 @@ impl Jobs {
         }
     }
 
-    /// There may be something to do.
+    /// Notes that there may be a job to do.
     pub(super) fn wake(&self) {
         self.changed.notify_all();
     }
 
-    /// Has the data of a block moved, once.
+    /// Queues the read reclaim of a block, unless it is queued already.
     pub(super) fn ask_for_reclaim(&self, block: BlockAddress) {
         let mut reclaims = self.reclaims.borrow_mut();
         if !reclaims.contains(&block) {
@@ -98,88 +101,93 @@ impl Jobs {
     }
 }
 
-/// Room for what is in the buffer, for which a lockdown may wait.
+/// State of the room for the buffer, for which a lockdown may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
-    /// Nobody waits for it.
+    /// No lockdown waits for it.
     NotWanted,
     /// There is enough.
     There,
-    /// There is not, but what is under way may make some.
+    /// Not enough, but collection in progress may free more.
     MayCome,
-    /// There is not.
+    /// Not enough.
     Lacking,
 }
 
-/// What a decision goes by, besides the table.
+/// Inputs of a decision, besides the table.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(super) struct Facts {
-    /// The window lets jobs run.
+    /// Whether the window permits jobs.
     pub may_run: bool,
-    /// A block that was read so often that its data cannot wait.
+    /// A block that was read so often that its data must move now.
     pub in_danger: Option<BlockAddress>,
     /// A block that was read often: its data will be in danger.
     pub read_often: Option<BlockAddress>,
-    /// Room for what is in the buffer.
+    /// Room for the buffer.
     pub room: Room,
-    /// Free superblocks that clients leave to others.
+    /// Free superblocks that clients may not use.
     pub reserve: u32,
-    /// Those that somebody waits behind.
+    /// Free superblocks at or below which clients or mapping pages wait.
     pub kept: u32,
-    /// Superblocks that mapping pages may have.
+    /// Superblocks that mapping pages may use.
     pub mapping_superblocks: u32,
-    /// The mapping is far behind what was moved.
+    /// Whether the mapping is far behind with the changes for moved blocks.
     pub owes_much: bool,
-    /// Collecting has begun, and not come to its mark yet.
+    /// Whether collection has begun and has not reached its upper threshold yet.
     pub is_collecting: bool,
-    /// Collecting at the pace of clients would wait for these: there is as much room as it keeps.
+    /// Whether collection at the pace of clients would wait for them: the room it maintains exists.
     pub waits_for_clients: bool,
-    /// Slots that may be valid in a superblock which is worth collecting: without them a unit can be
-    /// written.
+    /// Most valid slots of a superblock that is worth collecting: its other slots hold at least one
+    /// unit.
     pub most_valid: u32,
-    /// Share of free superblocks at which collecting begins.
+    /// Share of free superblocks, in percent, at which collection begins.
     pub start_free_percent: f64,
-    /// Share at which it ends.
+    /// Share of free superblocks, in percent, at which collection ends.
     pub stop_free_percent: f64,
-    /// Erases by which a superblock may lag behind the most worn.
+    /// Erases by which a superblock may lag behind the most worn one.
     pub wear_spread: u32,
 }
 
-/// What is next, and how things stand then.
+/// The next job, and the state after the decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Decision {
     pub job: Option<Job>,
-    /// A lockdown goes on waiting for room. If no more can be made it goes on without.
+    /// Whether a lockdown continues to wait for room. If no more room can be made, it proceeds
+    /// without.
     pub wants_room: bool,
-    /// See [`Facts::is_collecting`].
+    /// New value of [`Facts::is_collecting`].
     pub is_collecting: bool,
 }
 
-/// Whether no more is free than what collection keeps free, and a superblock that is about to be opened.
+/// Returns whether free superblocks are down to the number that collection keeps free plus one that
+/// is about to be opened.
 pub(super) fn is_space_low(table: &Table, facts: &Facts) -> bool {
     free_soon(table) < mark(table, facts, facts.start_free_percent) + 1.0
 }
 
-/// Superblocks that are free, or on their way out. Without these, collection that takes longer because clients read would
-/// begin further ones meanwhile, whose victims hold more.
+/// Returns the superblocks that are free or being collected. If those being collected did not
+/// count, a collection that is slowed by client reads would start further ones, with victims that
+/// hold more valid slots.
 fn free_soon(table: &Table) -> f64 {
     f64::from(table.free()) + table.in_state(State::Leaving) as f64
 }
 
-/// So many free superblocks are a share of all, beside the reserve.
+/// Returns the reserve plus `percent` of all superblocks.
 fn mark(table: &Table, facts: &Facts, percent: f64) -> f64 {
     f64::from(facts.reserve) + f64::from(table.count()) * percent / 100.0
 }
 
-/// Whether a lockdown waits for room. Data in danger are not read then, and move behind that: where reads bring them there as fast as they
-/// can move, there would never be room.
+/// Returns whether a lockdown waits for room. While it does, reads of data in danger wait, and such
+/// data move only after room was made: if reads endangered data as fast as they can be moved, there
+/// would never be room.
 pub(super) fn lacks_room(room: Room) -> bool {
     matches!(room, Room::MayCome | Room::Lacking)
 }
 
-/// What to do next: data in danger, unless a lockdown waits for room; space for those who wait for it, data that are or will be in
-/// danger, space, wear.
+/// Chooses the next job, in this order: data in danger, unless a lockdown waits for room; mapping
+/// pages over their share; space for which clients or a lockdown wait; data that are or will be in
+/// danger; wear, if collection would only wait for clients; space; wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let as_it_is = Decision {
         job: None,
@@ -196,7 +204,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     };
     let of_mapping = || emptiest(true, Reason::Mapping);
     let victim = || emptiest(false, Reason::Space).or_else(of_mapping);
-    // Collecting for those who wait may go on for long, and needs one free superblock.
+    // Collection for waiting clients may take long, and needs only one free superblock.
     let lacks_room = lacks_room(facts.room);
     if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE && !lacks_room) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
@@ -211,7 +219,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     {
         return Decision { job: Some(job), ..as_it_is };
     }
-    // If it cannot be made, and nothing is on its way that could change that, so be it.
+    // If no room can be made, and none is on its way, the lockdown proceeds without.
     let wants_room = facts.room == Room::MayCome;
     if let Some(block) = facts.in_danger.or(facts.read_often) {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
@@ -230,7 +238,7 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
     let may_collect = is_below(facts.start_free_percent) || goes_on;
     if let Some(job) = victim().filter(|_| may_collect) {
-        // What is moved waits for the mapping; whoever waits for space does not.
+        // Moves wait for the mapping to catch up, except those for which a client waits for space.
         let job = Some(job).filter(|_| !facts.owes_much);
         return Decision { job, wants_room, is_collecting: true };
     }
@@ -244,7 +252,8 @@ mod tests {
     use super::*;
     use crate::layout::Slot;
 
-    /// A table of ten superblocks, of which the first ones are full, with so many valid slots each.
+    /// Creates a table of ten superblocks. The first ones are full, with the given numbers of valid
+    /// slots.
     fn table(valid: &[u32]) -> Table {
         let layout = Layout::new(&Geometry {
             channels: 1,
@@ -268,7 +277,7 @@ mod tests {
         table
     }
 
-    /// Nothing is the matter.
+    /// Facts that call for no job.
     fn facts() -> Facts {
         Facts {
             may_run: true,
@@ -306,7 +315,7 @@ mod tests {
             (&low, facts(), of(EMPTIEST, false, true)),
             (&middle, collecting.clone(), of(EMPTIEST, false, true)),
             (&at_ease, collecting.clone(), of(None, false, false)),
-            // Nothing could be gained.
+            // No superblock would gain space.
             (&table(&[19; 7]), collecting.clone(), of(None, false, false)),
             (&low, Facts { may_run: false, ..collecting }, of(None, false, true)),
         ] {
@@ -366,7 +375,7 @@ mod tests {
         let laggard = Some(Job::Collect(1, Reason::Wear));
         assert_eq!(decide(&worn, &facts()).job, laggard);
         assert_eq!(decide(&worn, &Facts { wear_spread: 4, ..facts() }).job, None);
-        // Space goes before, but not if it would only wait for clients.
+        // Space comes before wear, unless collection would only wait for clients.
         let mut low = table(&[9, 2, 5, 9, 9, 9, 9]);
         low.set_erases(0, 10);
         let collecting = Facts { is_collecting: true, ..facts() };

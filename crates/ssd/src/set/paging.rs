@@ -1,13 +1,14 @@
-//! A mapping of which only a part is in memory: what that costs. The mapping itself is whole in this program's
-//! memory and right at any time; a mapping page here is a block like others, beyond those that clients see, whose
-//! contents nobody looks at.
+//! A paged mapping: the cost of a mapping of which only a part is in memory. This process keeps the
+//! whole mapping in memory, always up to date. A mapping page here is an ordinary block, numbered
+//! after those of clients, whose contents are never used.
 //!
-//! Who needs the place of a block waits until its mapping page has been read. Changed pages that leave memory go to
-//! flash, a program full at a time, to superblocks of their own: they are out of date long before anything else, and
-//! those superblocks are nearly empty when they are collected.
+//! A lookup of a block's place waits until its mapping page has been read. Modified pages evicted
+//! from memory go to flash, one full program at a time, to superblocks of their own: they become
+//! stale long before other blocks, so those superblocks are nearly empty when they are collected.
 //!
-//! No erase and no copy waits for a mapping page to be written, or collection could wait for room that only itself can
-//! make. Clients wait instead: what they wrote stays in the buffer while too many mapping pages wait for a program.
+//! No erase and no copy waits for the write of a mapping page; otherwise collection could wait for
+//! room that only it can make. Clients wait instead: their writes stay in the buffer while too many
+//! mapping pages wait for a program.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -23,19 +24,19 @@ use crate::map_cache::{Access, MapCache};
 use crate::page::{Lpn, Versioned};
 use crate::profile::SsdProfile;
 
-/// See the module.
+/// The paged mapping of a set.
 pub(super) struct Paging {
     blocks_per_page: u32,
     cache: RefCell<MapCache>,
     arrived: Notify,
-    /// Pages have come, left, been taken by a program or marked.
+    /// Notified when pages arrive, are evicted, are moved into a program, or are marked.
     changed: Notify,
-    /// A collection is put off because the mapping is behind.
+    /// Whether a collection is deferred because the mapping is behind.
     puts_off: Cell<bool>,
 }
 
 impl Paging {
-    /// None if the whole mapping is in memory.
+    /// Returns `None` if the whole mapping is in memory.
     pub(super) fn of(profile: &SsdProfile) -> Option<Self> {
         let (mapping, capacity) = profile.mapping.as_ref().zip(profile.cached_mapping_pages())?;
         Some(Self {
@@ -47,14 +48,14 @@ impl Paging {
         })
     }
 
-    /// The mapping page that has the place of a block.
+    /// Returns the mapping page that has the place of a block.
     fn page_of(&self, lpn: Lpn) -> u32 {
         lpn.0 / self.blocks_per_page
     }
 }
 
 impl Set {
-    /// Waits until the places of `blocks` are in memory. With the whole mapping there they are.
+    /// Waits until the places of `blocks` are in memory. Returns at once if the whole mapping is.
     pub(super) async fn have_places(
         self: &Rc<Self>,
         blocks: impl Iterator<Item = Lpn>,
@@ -82,11 +83,11 @@ impl Set {
                 Access::Missing => reads.push((page, self.read_mapping(page, class, lane))),
             }
         }
-        // Some may have been about to leave.
+        // Some pages may have been about to be evicted.
         self.pages_changed(paging);
         for (page, read) in reads {
             if let Some(read) = read {
-                // What it says is known; that it may be lost is left out.
+                // The contents are known; that the page may be lost is not modelled.
                 drop(read.await);
             }
             paging.cache.borrow_mut().arrived(page);
@@ -98,7 +99,7 @@ impl Set {
         }
     }
 
-    /// Begins to read a mapping page; none if it never was written.
+    /// Starts the read of a mapping page; `None` if it was never written.
     fn read_mapping(
         self: &Rc<Self>,
         page: u32,
@@ -111,13 +112,13 @@ impl Set {
         Some(self.read_page(&self.piece(lpn, slot), class, lane))
     }
 
-    /// Whether the place of a block could be looked up at once.
+    /// Returns whether the place of a block could be looked up at once.
     pub(super) fn has_place(&self, lpn: Lpn) -> bool {
         let is_known = |paging: &Paging| paging.cache.borrow().is_known(paging.page_of(lpn));
         self.paging.as_ref().is_none_or(is_known)
     }
 
-    /// A client's block has a new place.
+    /// Notes that a client's block has a new place.
     pub(super) fn place_changed(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
             paging.cache.borrow_mut().change(paging.page_of(lpn));
@@ -125,7 +126,7 @@ impl Set {
         }
     }
 
-    /// A block was moved.
+    /// Notes that a block was moved.
     pub(super) fn place_moved(&self, lpn: Lpn) {
         if let Some(paging) = self.paging.as_ref().filter(|_| !self.is_mapping(lpn)) {
             paging.cache.borrow_mut().change_or_owe(paging.page_of(lpn));
@@ -133,7 +134,7 @@ impl Set {
         }
     }
 
-    /// All that was to be moved has been copied.
+    /// Notes that all blocks of a collection were copied.
     pub(super) fn moves_are_due(&self) {
         if let Some(paging) = &self.paging {
             paging.cache.borrow_mut().make_due();
@@ -141,43 +142,47 @@ impl Set {
         }
     }
 
-    /// Tells who waits for pages, for fewer that wait for a program, or for more.
+    /// Notifies tasks that wait for pages, or for the number of pages that wait for a program to
+    /// change.
     fn pages_changed(&self, paging: &Paging) {
         paging.changed.notify_all();
         self.flusher.wake();
     }
 
-    /// Whether the mapping is far behind what was moved. Who asks is woken when it is not any more.
+    /// Returns whether the mapping is far behind with changes for moved blocks. If so, the job task
+    /// is woken when it has caught up.
     pub(super) fn owes_much(&self) -> bool {
         let Some(paging) = &self.paging else { return false };
         paging.puts_off.set(paging.cache.borrow().owes_much());
         paging.puts_off.get()
     }
 
-    /// Whether a block is a mapping page.
+    /// Returns whether a block is a mapping page.
     pub(super) fn is_mapping(&self, lpn: Lpn) -> bool {
         lpn.0 >= self.blocks && lpn != Lpn::NONE
     }
 
-    /// The mapping pages of blocks that are none themselves.
+    /// Returns the mapping pages of `blocks`, ignoring blocks that are mapping pages themselves.
     fn pages_of(&self, paging: &Paging, blocks: impl Iterator<Item = Lpn>) -> BTreeSet<u32> {
         let of_clients = blocks.filter(|lpn| lpn.0 < self.blocks);
         of_clients.map(|lpn| paging.page_of(lpn)).collect()
     }
 
-    /// Mapping pages that may wait for a program before others wait for them: a program of each die.
+    /// Returns the mapping pages that may wait for a program before other tasks wait for them: one
+    /// program per die.
     fn most_leaving(&self) -> usize {
         (self.flash.geometry().dies() * self.layout.slots_per_unit) as usize
     }
 
-    /// Whether what clients wrote may change places. In a lockdown it has to, or the window would never come.
+    /// Returns whether client blocks may change places. During a lockdown they must, or the window
+    /// would never begin.
     pub(super) fn has_room_for_places(&self) -> bool {
         let Some(paging) = &self.paging else { return true };
         let has_room = paging.cache.borrow().leaving() < self.most_leaving();
         has_room || !self.plm.windows.borrow().runs_jobs()
     }
 
-    /// The task that writes changed mapping pages.
+    /// Writes modified mapping pages. A task that runs as long as the set.
     pub(super) async fn write_mapping_pages(self: Rc<Self>) {
         let paging = self.paging.as_ref().expect("only a paged mapping is written");
         let unit = self.layout.slots_per_unit as usize;
@@ -191,7 +196,8 @@ impl Set {
                 continue;
             }
             if paging.cache.borrow().ready() < unit {
-                continue; // they are used again
+                // The pages are in use again.
+                continue;
             }
             let pages = self.take_mapping_pages(paging, unit);
             let placed = self.place(Stream::Mapping, pages.clone());
@@ -203,7 +209,7 @@ impl Set {
         }
     }
 
-    /// Takes mapping pages for a program.
+    /// Moves up to `most` mapping pages into a program.
     fn take_mapping_pages(&self, paging: &Paging, most: usize) -> Vec<Versioned> {
         let pages = paging.cache.borrow_mut().take_leaving(most);
         self.count(|stats| stats.mapping_writes += pages.len() as u64);
@@ -216,7 +222,7 @@ impl Set {
         pages.iter().map(version).collect()
     }
 
-    /// The task that changes the mapping pages of moved blocks, in order.
+    /// Updates the mapping pages of moved blocks, in order. A task that runs as long as the set.
     pub(super) async fn settle_moves(self: Rc<Self>) {
         let paging = self.paging.as_ref().expect("only a paged mapping lags behind");
         let at_once = 2 * self.flash.geometry().dies() as usize;
@@ -237,7 +243,7 @@ impl Set {
         }
     }
 
-    /// The program of a mapping page has ended.
+    /// Notes that the program of a mapping page has ended.
     pub(super) fn mapping_page_landed(&self, lpn: Lpn) {
         if let Some(paging) = &self.paging {
             paging.cache.borrow_mut().landed(lpn.0 - self.blocks);

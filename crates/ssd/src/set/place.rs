@@ -1,8 +1,8 @@
-//! Writing: which slots come next, programs, and what follows from their end.
+//! Placement: the choice of the next slots, their programs, and the follow-up when a program ends.
 //!
-//! There are three streams, each with a superblock of its own: what clients write, what is moved
-//! (it is colder, and mixing the two would make both wear more), and mapping pages, where the mapping
-//! is on flash (they are hotter than both). One task writes each stream.
+//! There are three streams, each with an open superblock of its own: client writes; moved blocks,
+//! which are colder (mixing the two would increase write amplification); and, if the mapping is on
+//! flash, mapping pages, which are hotter than both. One task writes each stream.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -18,12 +18,12 @@ use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::profile::SsdProfile;
 use crate::table::Table;
 
-/// Who writes.
+/// A source of writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stream {
-    /// What clients wrote.
+    /// Blocks written by clients.
     Host = 0,
-    /// What is moved.
+    /// Moved blocks.
     Moved = 1,
     /// Mapping pages, of a drive whose mapping is on flash.
     Mapping = 2,
@@ -33,18 +33,19 @@ pub(super) enum Stream {
 pub(super) struct OpenSuperblock {
     pub number: u32,
     pub next_unit: u32,
-    /// What its slots hold, for the summary at its end.
+    /// Contents of its slots, for the summary at its end.
     pub contents: Vec<(Lpn, Sequence)>,
 }
 
-/// The superblocks that are being written, and bounds on programs under way.
+/// The superblocks being written, and limits on programs in flight.
 pub(super) struct Streams {
     pub open: [RefCell<Option<OpenSuperblock>>; 3],
-    /// Data written, programs under way, summary to come.
+    /// Superblocks with all data submitted, programs in flight, and the summary still to be
+    /// written.
     closing: RefCell<Vec<OpenSuperblock>>,
-    /// Programs under way.
+    /// Limits on programs in flight, for each stream.
     pub bounds: [Semaphore; 3],
-    /// Superblocks in a row that had to wait for one to be free.
+    /// Whether the current wait for a free superblock is already counted in the statistics.
     is_starved: Cell<bool>,
 }
 
@@ -59,7 +60,7 @@ impl Stream {
 
 impl Streams {
     pub(super) fn new(geometry: &Geometry, profile: &SsdProfile) -> Self {
-        // One program runs on a die while the data of the next cross the bus.
+        // While one program runs on a die, the data of the next one cross the bus.
         let host = geometry.dies() * 2;
         let moved = geometry.dies() * profile.background.programs_per_die;
         Self {
@@ -71,16 +72,16 @@ impl Streams {
     }
 }
 
-/// Slots whose program is under way.
+/// A program in flight and its slots.
 pub(super) struct Placed<F> {
-    /// The others follow.
+    /// The first of consecutive slots.
     pub first: Slot,
     pub superblock: u32,
     pub program: F,
 }
 
 impl Set {
-    /// Waits until `stream` has a superblock to write to.
+    /// Waits until `stream` has an open superblock.
     pub(super) async fn open_superblock(&self, stream: Stream) {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
@@ -106,45 +107,48 @@ impl Set {
         }
     }
 
-    /// Slots that are left in the superblock that `stream` writes to.
+    /// Returns the slots left in the open superblock of `stream`.
     pub(super) fn slots_left(&self, stream: Stream) -> u64 {
         let open = self.streams.open[stream as usize].borrow();
         let units = open.as_ref().map_or(0, |open| self.layout.data_units - open.next_unit);
         u64::from(units) * u64::from(self.layout.slots_per_unit)
     }
 
-    /// Whether a superblock is free that the stream does not leave to others.
+    /// Returns whether `stream` may open a free superblock, beyond those reserved for others.
     fn may_open(&self, stream: Stream) -> bool {
         let table = self.table.borrow();
-        // What is made free for a lockdown is for the lockdown: or it would never be enough.
+        // Superblocks freed for a lockdown are reserved for it; otherwise there would never be
+        // enough.
         let is_kept = self.jobs.wants_room.get();
         match stream {
             Stream::Host => table.free() > self.reserve(&table) && !is_kept,
             Stream::Moved => table.free() > 0,
             Stream::Mapping => match table.mapping_that_stay().cmp(&self.mapping_superblocks) {
                 Ordering::Less => table.free() > RESERVE,
-                // One beyond their share, until another one is collected.
+                // Mapping pages may exceed their share by one, until another of their superblocks
+                // is collected.
                 Ordering::Equal => table.free() > self.kept(&table) && !is_kept,
                 Ordering::Greater => false,
             },
         }
     }
 
-    /// Free superblocks that clients leave to others: to what is moved, and to mapping pages as many as they may have.
+    /// Returns the free superblocks that clients may not use: the reserve for moved blocks, and the
+    /// rest of the share of mapping pages.
     pub(super) fn reserve(&self, table: &Table) -> u32 {
         RESERVE + self.mapping_superblocks.saturating_sub(table.mapping())
     }
 
-    /// Free superblocks that mapping pages leave to others, beyond their share: in a lockdown there has to be room for
-    /// the buffer.
+    /// Returns the free superblocks that mapping pages beyond their share may not use: a lockdown
+    /// needs room for the buffer.
     pub(super) fn kept(&self, table: &Table) -> u32 {
         let has_lockdowns = self.mapping_superblocks > 0 && self.profile.plm.is_some();
         let of_buffer = self.profile.superblocks_of_buffer(&self.layout);
         self.reserve(table) + if has_lockdowns { of_buffer } else { 0 }
     }
 
-    /// Starts the program of the next unit of `stream`, filled up to its size. A superblock must
-    /// be open. The program is under way when this returns.
+    /// Starts the program of the next unit of `stream`, padded to its size. The program is in
+    /// flight when this returns. Requires: an open superblock.
     pub(super) fn place(
         self: &Rc<Self>,
         stream: Stream,
@@ -176,9 +180,9 @@ impl Set {
         Placed { first: Slot(first), superblock, program }
     }
 
-    /// Whether the block that comes next in `stream` was read so often since its erase that what is
-    /// written there would have to move at once, and its reads would end a window. A superblock must
-    /// be open.
+    /// Returns whether the next block of `stream` was read so often since its erase that data
+    /// written there would have to move at once, and that reads of it would end a window. Requires:
+    /// an open superblock.
     pub(super) fn is_next_block_spent(&self, stream: Stream) -> bool {
         let open = self.streams.open[stream as usize].borrow();
         let open = open.as_ref().expect("a superblock was opened first");
@@ -189,7 +193,7 @@ impl Set {
         reads >= self.profile.background.reclaim_reads
     }
 
-    /// Fills the next unit of `stream` with nothing. `held` is let go when that has landed.
+    /// Pads the next unit of `stream`. `held` is dropped when that program has ended.
     pub(super) fn skip_unit<T: 'static>(self: &Rc<Self>, stream: Stream, held: T) {
         let placed = self.place(stream, Vec::new());
         let set = Rc::clone(self);
@@ -199,7 +203,7 @@ impl Set {
         });
     }
 
-    /// A program in `superblock` has ended.
+    /// Notes that a program in `superblock` has ended.
     pub(super) fn program_ended(self: &Rc<Self>, superblock: u32) {
         if !self.table.borrow_mut().end_program(superblock) {
             return;
@@ -211,8 +215,8 @@ impl Set {
         }
     }
 
-    /// Ends a superblock with what its slots hold. Only now: a summary that names a block whose
-    /// program was torn would hide the loss.
+    /// Writes the summary of a superblock and closes it. Only after all its programs have ended: a
+    /// summary that lists a block whose program was torn would hide the loss.
     pub(super) async fn write_summary(self: Rc<Self>, open: OpenSuperblock) {
         let inside = self.gates.jobs.enter().await;
         let entries = page::summary_entries(self.flash.geometry().page_bytes) as usize;
@@ -236,7 +240,7 @@ impl Set {
         self.jobs.wake();
     }
 
-    /// What the slots of a superblock hold that is still being written, from `first` on.
+    /// Returns the contents of the slot at `place` in a superblock that is still being written.
     pub(super) fn contents_in_memory(
         &self,
         superblock: u32,
@@ -250,7 +254,7 @@ impl Set {
     }
 }
 
-/// Units of the summary that are on flash already.
+/// Returns the summary units that are already on flash.
 fn open_units(open: &OpenSuperblock, layout: &crate::layout::Layout) -> usize {
     open.next_unit.saturating_sub(layout.data_units) as usize
 }

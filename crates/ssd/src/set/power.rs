@@ -1,8 +1,8 @@
-//! A power cut, seen from a set: what capacitors save.
+//! Power cut of a set: the dump that capacitors save.
 //!
 //! ```text
 //! dump = bytes of discarded ranges u32 | discarded ranges
-//!        | of each buffered block: number u32, sequence u64, bytes u16, bytes
+//!        | for each buffered block: number u32, sequence u64, bytes u16, bytes
 //! ```
 
 use std::rc::Rc;
@@ -18,16 +18,16 @@ use crate::page::{Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::prefill::Prefill;
 
-/// What is left of a set without power.
+/// The state of a set without power.
 pub(crate) struct SetImage {
     pub array: NandArray,
-    /// How the cells look that were filled before the story began.
+    /// Contents of the cells that were prefilled.
     pub prefill: Option<Rc<Prefill>>,
-    /// Power does not bring back a set that was lost.
+    /// Why the set was lost before the power cut. Power does not restore a lost set.
     pub failure: Option<SetFailure>,
 }
 
-/// What a dump holds.
+/// Contents of a dump.
 #[derive(Default)]
 pub(crate) struct Saved {
     pub discards: Discards,
@@ -35,10 +35,10 @@ pub(crate) struct Saved {
 }
 
 impl Set {
-    /// Cuts the power now. Operations of the flash that are under way end as `rng` decides.
+    /// Cuts the power now. `rng` decides how flash operations in flight end.
     pub(crate) fn power_cut(&self, rng: &mut Rng) -> (SetImage, CutReport) {
         let (mut array, report) = self.flash.power_cut(rng);
-        // A recovery that is cut short has taken no command: the dump it began with still holds.
+        // A recovery that is cut short has taken no command: the dump it began with is still valid.
         if self.profile.buffer.has_capacitors && self.is_up.get() {
             let dump = self.encode_dump(!self.planted.has(Fault::DumpWithoutBuffer));
             self.dumps.reserve.write(&mut array, self.dumps.epoch.get(), &dump);
@@ -54,7 +54,7 @@ impl Set {
 }
 
 impl Saved {
-    /// The bytes of a dump.
+    /// Encodes the dump.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let discards = self.discards.encode();
         let mut dump = (discards.len() as u32).to_le_bytes().to_vec();
@@ -69,14 +69,15 @@ impl Saved {
         dump
     }
 
-    /// Whether a set of `blocks` blocks with a buffer of `buffered` can have saved this.
+    /// Returns whether a set of `blocks` blocks with a buffer of `buffered` blocks can have saved
+    /// this.
     pub(crate) fn fits(&self, blocks: u32, buffered: u32) -> bool {
         let has_room = self.buffered.len() <= buffered as usize;
         let are_its = self.buffered.iter().all(|version| version.lpn.0 < blocks);
         has_room && are_its && self.discards.ranges().all(|range| range.end <= blocks)
     }
 
-    /// Reads a dump; `None` if these bytes are none.
+    /// Decodes a dump; `None` if the bytes are invalid.
     pub(crate) fn decode(dump: &[u8]) -> Option<Self> {
         let (length, rest) = dump.split_first_chunk()?;
         let (discards, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

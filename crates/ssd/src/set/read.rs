@@ -15,9 +15,9 @@ use crate::page::{self, Lpn};
 use crate::planted::Fault;
 use crate::read_cache::Cached;
 
-/// Where a block is found.
+/// The place of a block's newest version.
 enum Found {
-    /// In memory, or nowhere: never written blocks are zeros.
+    /// In memory, or unmapped: blocks that were never written read as zeros.
     Here(Block),
     /// Its page is being read ahead.
     Coming,
@@ -25,7 +25,7 @@ enum Found {
     At(Slot),
 }
 
-/// A client's read: keeps a superblock from being erased.
+/// A client's read in flight: keeps a superblock from being erased.
 struct Reader {
     set: Rc<Set>,
     superblock: u32,
@@ -47,7 +47,7 @@ impl Drop for Reader {
     }
 }
 
-/// Blocks that lie side by side in a page.
+/// Consecutive blocks in consecutive slots of a page.
 pub(super) struct Piece {
     page: PageAddress,
     superblock: u32,
@@ -56,7 +56,7 @@ pub(super) struct Piece {
 }
 
 impl Set {
-    /// Reads `blocks`. Returns them and the instant at which the last byte has passed through the
+    /// Reads `blocks`. Returns them, and the time at which the last byte has passed through the
     /// drive's memory.
     pub(crate) async fn read(
         self: &Rc<Self>,
@@ -79,7 +79,7 @@ impl Set {
         let count = u64::from(blocks.end - blocks.start);
         self.count(|stats| stats.blocks_read += count);
         let ahead = self.cache.borrow_mut().note(blocks, self.blocks);
-        // Nobody asked for it, and others would wait behind it.
+        // Read-ahead is speculative, and reads of clients would queue behind it.
         if !ahead.is_empty() && !self.plm.windows.borrow().is_deterministic() {
             self.read_ahead(ahead);
         }
@@ -110,7 +110,7 @@ impl Set {
                 self.count(|stats| stats.cache_hits += 1);
                 return Found::Here(block.clone());
             }
-            // What comes in another lane comes too late.
+            // A block read ahead in another lane would arrive too late.
             Some(Cached::Coming(_)) if lane == Lane::Shared => return Found::Coming,
             Some(Cached::Coming(_)) | None => {}
         }
@@ -138,9 +138,9 @@ impl Set {
         }
     }
 
-    /// A client waits for a block that is being read ahead: that read is on demand now, and so are
-    /// those behind it, or the client would stop again at each. They are where they were when their
-    /// reads began, though they may have been moved since.
+    /// Promotes the read-ahead of a block for which a client waits to a demand read, and that of
+    /// the blocks after it; otherwise the client would wait again at each one. The slots are those
+    /// where their reads began, even if the blocks were moved since.
     fn promote(&self, first: Lpn) {
         let cache = self.cache.borrow();
         for lpn in (first.0..self.blocks).map(Lpn) {
@@ -161,7 +161,8 @@ impl Set {
         for block in blocks.clone() {
             let here = match self.find(Lpn(block), lane) {
                 Found::Here(here) => Some(here),
-                Found::Coming => None, // afterwards, by itself
+                // Read separately below.
+                Found::Coming => None,
                 Found::At(slot) => {
                     self.add_piece(&mut pieces, block, slot);
                     None
@@ -193,12 +194,12 @@ impl Set {
         Piece { page, superblock, place, blocks: block..block + 1 }
     }
 
-    /// The slot of the first block of a piece.
+    /// Returns the slot of the first block of a piece.
     fn slot(&self, piece: &Piece) -> Slot {
         Slot(self.layout.first_of_page(piece.page).0 + piece.place)
     }
 
-    /// Adds a block to the last piece if it follows there, or as a piece of its own.
+    /// Appends a block to the last piece if it is adjacent, or as a new piece.
     fn add_piece(&self, pieces: &mut Vec<Piece>, block: u32, slot: Slot) {
         let new = self.piece(block, slot);
         match pieces.last_mut() {
@@ -213,10 +214,11 @@ impl Set {
         }
     }
 
-    /// Reads a piece of a page. The read is under way when this returns.
+    /// Reads a piece of a page. The read is in flight when this returns.
     ///
-    /// What is read ahead may be erased before: nobody waits for it, so it may be passed over for
-    /// ever, and collecting would wait for it. A client that waits by then looks anew.
+    /// The superblock of a read-ahead may be erased during the read: a speculative read can be
+    /// delayed without limit, and collection would wait for it. A client that waits for such a
+    /// block looks it up again.
     pub(super) fn read_page(
         self: &Rc<Self>,
         piece: &Piece,
@@ -237,7 +239,7 @@ impl Set {
         }
     }
 
-    /// Has the data of a block moved that was read too often.
+    /// Requests the move of a block's data if the block was read too often (read reclaim).
     fn look_at_wear(self: &Rc<Self>, page: PageAddress) {
         let (block, _) = self.flash.geometry().locate(page);
         let reads = self.flash.with_array(|array| array.read_count(block));
@@ -252,7 +254,7 @@ impl Set {
         }
     }
 
-    /// Reads blocks that nobody asked for yet into the cache.
+    /// Reads blocks speculatively into the cache.
     fn read_ahead(self: &Rc<Self>, blocks: Range<u32>) {
         let mut pieces = Vec::new();
         for block in blocks {
@@ -287,7 +289,7 @@ impl Set {
         self.buffer.borrow().get(lpn).is_some() || self.cache.borrow().get(lpn).is_some()
     }
 
-    /// As [`Self::find`], for nobody: nothing is counted, and no mapping page is read.
+    /// Same as [`Self::find`] for a speculative read: counts nothing, and reads no mapping page.
     fn find_quietly(&self, lpn: Lpn) -> Found {
         let is_to_be_read = !self.is_in_memory(lpn) && self.has_place(lpn);
         let slot = self.mapping.borrow().get(lpn).filter(|_| is_to_be_read);
@@ -295,7 +297,7 @@ impl Set {
     }
 }
 
-/// A block of a piece that was read.
+/// Extracts a block from a piece that was read.
 fn take(
     read: &Result<PageImage, ReadError>,
     piece: &Piece,

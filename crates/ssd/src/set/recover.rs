@@ -1,9 +1,9 @@
-//! The way back from a power cut.
+//! Recovery after a power cut.
 //!
-//! What was saved is read; then, of each superblock, what its slots hold: from the summary where
-//! there is a whole one, from page headers where not. Of each block the version with the greatest
-//! sequence is the one that counts, unless it was discarded later. Superblocks that were being
-//! written are written on; holes that torn or missing programs left are filled with nothing.
+//! Recovery reads the dump, then the contents of each superblock's slots: from the summary if it is
+//! intact, else from the page headers. For each block the version with the greatest sequence
+//! counts, unless the block was discarded later. Partly written superblocks are continued; holes
+//! left by torn or missing programs are padded.
 
 use std::rc::Rc;
 
@@ -20,19 +20,19 @@ use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::table::{State, Table};
 
-/// Reads under way at a time.
+/// Reads in flight at a time.
 const READS_AT_ONCE: usize = 256;
 
-/// What was found in a superblock.
+/// Contents found in a superblock.
 struct Found {
     number: u32,
-    /// Units that each die has programmed.
+    /// Programmed units of each die.
     units_by_die: Vec<u32>,
     contents: Vec<(Lpn, Sequence)>,
 }
 
 impl Found {
-    /// The unit behind the last programmed one.
+    /// Returns the unit after the last programmed one.
     fn next_unit(&self) -> u32 {
         let dies = self.units_by_die.len() as u32;
         let last = (0..dies).zip(&self.units_by_die).filter(|(_, units)| **units > 0);
@@ -41,14 +41,14 @@ impl Found {
 }
 
 impl Set {
-    /// A set that has power again, before it knows what it holds.
+    /// Creates a set after power was restored, before its recovery.
     pub(crate) fn power_up(parts: Parts, image: SetImage) -> Rc<Self> {
         let set = Self::new(parts, image.array, image.prefill);
         set.failure.set(image.failure);
         set
     }
 
-    /// Finds what the set holds, and takes commands.
+    /// Recovers the contents of the set, and starts taking commands.
     pub(crate) async fn recover(self: Rc<Self>) {
         if self.failure.get().is_some() {
             return;
@@ -70,7 +70,7 @@ impl Set {
         self.jobs.wake();
     }
 
-    /// What the last dump says. The other half of the reserved region is empty then.
+    /// Loads the last dump, and erases the other half of the reserved region.
     async fn load_saved(&self) -> Result<Saved, SetFailure> {
         let has_capacitors = self.profile.buffer.has_capacitors;
         let dump = self.dumps.reserve.find(&self.flash, has_capacitors).await?;
@@ -87,8 +87,8 @@ impl Set {
         saved.ok_or(SetFailure::DumpDamaged)
     }
 
-    /// With capacitors the dump that a recovery began with is of no use once the set is up: every
-    /// power cut writes another. Kept, it could be taken for that one if that were lost.
+    /// Erases the dump that the recovery used, for a drive with capacitors. Every power cut writes
+    /// a new dump; if the new one were lost, a kept old one could be mistaken for it.
     async fn forget_dump(self: Rc<Self>) {
         if self.profile.buffer.has_capacitors {
             let inside = self.gates.jobs.enter().await;
@@ -97,7 +97,7 @@ impl Set {
         }
     }
 
-    /// What a superblock holds; `None` if it is free, or as it was prefilled.
+    /// Scans a superblock; `None` if it is free, or as it was prefilled.
     async fn look_at(&self, number: u32) -> Option<Found> {
         let blocks: Vec<_> = self.layout.superblocks.blocks(number).collect();
         let unit = self.layout.pages_per_unit;
@@ -118,7 +118,7 @@ impl Set {
         }
         let units_by_die: Vec<u32> = states.iter().map(|(units, _)| *units).collect();
         if is_torn || is_prefilled > 0 || self.was_being_erased(&units_by_die) {
-            // Whatever it held is elsewhere.
+            // All its data are elsewhere.
             self.erase_all(number).await;
             return None;
         }
@@ -131,8 +131,9 @@ impl Set {
         Some(found)
     }
 
-    /// A superblock with some of its summary has all of its data, unless dies have lost theirs since.
-    /// Its summary would name what is not there any more.
+    /// Returns whether a superblock lost power while it was being erased. A superblock with part of
+    /// its summary has all of its data, unless some dies were erased since: its summary would list
+    /// blocks that no longer exist.
     fn was_being_erased(&self, units_by_die: &[u32]) -> bool {
         let dies = units_by_die.len() as u32;
         let data_units = |die: u32| (self.layout.data_units + dies - 1 - die) / dies;
@@ -152,7 +153,7 @@ impl Set {
         }
     }
 
-    /// What the slots of a superblock hold.
+    /// Returns the contents of a superblock's slots.
     async fn contents_of(&self, found: &Found) -> Vec<(Lpn, Sequence)> {
         let layout = &self.layout;
         let per_die = layout.units / self.flash.geometry().dies();
@@ -208,7 +209,7 @@ impl Set {
         (contents.len() == slots as usize).then_some(contents)
     }
 
-    /// Of each block the newest version counts.
+    /// Builds the mapping from the newest version of each block.
     async fn build_mapping(&self, found: &[Found], saved: Saved) {
         let mut newest = Vec::new();
         let end = self.blocks + self.profile.mapping_pages_on_flash() as u32;
@@ -221,7 +222,7 @@ impl Set {
         newest.sort_unstable();
         let last = newest.iter().map(|(_, sequence, _)| *sequence).max().unwrap_or_default();
         newest.dedup_by(|next, kept| {
-            // `dedup_by` keeps the first: make that the newest.
+            // `dedup_by` keeps the first element: make it the newest.
             let is_same = next.0 == kept.0;
             if is_same {
                 *kept = *next;
@@ -260,8 +261,8 @@ impl Set {
         }
     }
 
-    /// Blocks that were discarded are not where they were prefilled. Those that were written later
-    /// are found afterwards, perhaps in the very slots that they were prefilled in.
+    /// Unmaps discarded blocks from their prefilled slots. Blocks written after the discard are
+    /// entered afterwards, possibly in the same slots as they were prefilled in.
     fn forget_discarded(&self, saved: &Saved) {
         if self.prefill.is_none() {
             return;
@@ -273,7 +274,7 @@ impl Set {
         }
     }
 
-    /// Superblocks that were being written are written on, or erased if nothing in them counts.
+    /// Continues partly written superblocks; erases those without valid slots.
     async fn write_on(self: &Rc<Self>, found: Vec<Found>) {
         let mut open = Vec::new();
         for found in found {
@@ -291,7 +292,7 @@ impl Set {
                 open.push(OpenSuperblock { number, next_unit, contents: found.contents });
             }
         }
-        // The emptiest two are written on, the others are ended.
+        // The two least filled ones are continued, the others are closed.
         open.sort_by_key(|open| open.next_unit);
         let rest = open.split_off(open.len().min(2));
         for (stream, open) in [Stream::Host, Stream::Moved].into_iter().zip(open) {
@@ -306,8 +307,7 @@ impl Set {
         }
     }
 
-    /// Programs the units below the frontier that are missing: the pages of a block are programmed
-    /// in order.
+    /// Pads the missing units below the frontier: the pages of a block must be programmed in order.
     async fn fill_holes(&self, found: &Found) {
         let dies = self.flash.geometry().dies();
         let is_missing = |unit: &u32| unit / dies >= found.units_by_die[(unit % dies) as usize];
@@ -334,7 +334,7 @@ impl Set {
         self.layout.superblocks.page(superblock, unit * self.layout.pages_per_unit)
     }
 
-    /// Fills a superblock up and ends it.
+    /// Pads a superblock to its end and closes it.
     async fn end(self: &Rc<Self>, mut open: OpenSuperblock) {
         let missing: Vec<u32> = (open.next_unit..self.layout.data_units).collect();
         self.program_nothing(open.number, &missing).await;

@@ -1,8 +1,8 @@
-//! Memory of the simulation for dead data: the blocks of pages that nobody can ask for any more are
-//! forgotten, their headers stay.
+//! Memory of the simulation for dead data: the payload of pages that can never be read again is
+//! freed; their slot headers stay.
 //!
-//! Only where capacitors save what says that they are dead: else a power cut may bring a discarded block
-//! back. Cost: a page of headers for each dead page.
+//! Only with capacitors, because the dump then preserves the discards; without them a power cut may
+//! bring a discarded block back. Cost: one page of headers for each dead page.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::layout::Slot;
 use crate::page::{self, Sequence};
 use crate::stale_pages::{Period, StalePage};
 
-/// A read under way: pages that die meanwhile keep their blocks.
+/// A read in flight: pages that die during the read keep their payload.
 pub(super) struct InPeriod {
     set: Rc<Set>,
     period: Period,
@@ -31,8 +31,9 @@ impl Drop for InPeriod {
 }
 
 impl Set {
-    /// The mapping points to a version of `sequence` instead of `slot`. One that was in the buffer when power failed
-    /// may have been programmed then as well: both are the same version.
+    /// Notes that the mapping points to a version with `sequence` instead of to `slot`. A version
+    /// that was in the buffer at the power cut may have been programmed then too: both copies are
+    /// the same version.
     pub(super) fn slot_superseded(&self, slot: Slot, sequence: Sequence) {
         if sequence.0 < self.first_of_life.get() {
             self.table.borrow_mut().remove_copied(slot);
@@ -41,7 +42,7 @@ impl Set {
         }
     }
 
-    /// The mapping does not point to `slot` any more.
+    /// Notes that the mapping no longer points to `slot`.
     pub(super) fn slot_died(&self, slot: Slot) {
         let mut table = self.table.borrow_mut();
         table.remove_valid(slot);
@@ -56,7 +57,7 @@ impl Set {
         }
     }
 
-    /// Forgets the blocks of pages that no read can come to any more.
+    /// Frees the payload of pages that no read can reach any more.
     pub(super) fn forget_stale_pages(&self) {
         let ripe = self.stale_pages.borrow_mut().take_ripe();
         let table = self.table.borrow();

@@ -1,4 +1,4 @@
-//! Window commands, and what the windows do to the gates.
+//! Window commands, and their effect on the gates.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::planted::Fault;
 use crate::windows::Window;
 
 impl Set {
-    /// Turns windows on or off, with what the host wants to hear of.
+    /// Enables or disables windows, and sets the events that the host wants.
     pub(crate) async fn configure_plm(self: &Rc<Self>, config: PlmConfig) -> Result<(), Status> {
         let _in_turn = self.plm.commands.acquire(1).await;
         self.charge_command(Lane::Shared, 1).await;
@@ -32,8 +32,8 @@ impl Set {
         windows.is_supported().then(|| windows.config()).ok_or(Status::InvalidField)
     }
 
-    /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
-    /// has lasted its minimum.
+    /// Moves the set to a window; returns when it is there. DTWIN is held back until NDWIN has
+    /// lasted its minimum.
     pub(crate) async fn select_window(self: &Rc<Self>, to: WindowSelect) -> Result<(), Status> {
         let _in_turn = self.plm.commands.acquire(1).await;
         self.charge_command(Lane::Shared, 1).await;
@@ -54,13 +54,13 @@ impl Set {
         }
     }
 
-    /// Lets NDWIN have its time, then ends every internal job, empties the buffer, and begins the
-    /// deterministic window.
+    /// Waits for the minimum time of NDWIN, ends all internal jobs, empties the buffer, and begins
+    /// the deterministic window.
     async fn enter_dtwin(self: &Rc<Self>) {
         let earliest = self.plm.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
         self.handle.sleep_until(earliest).await;
-        // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
-        // that are under way are not waited for: they stop halfway.
+        // No job runs during a lockdown: the room for the buffer must be free before it. If it is,
+        // jobs in progress are not waited for: they stop halfway.
         let has_room = self.has_room_for_buffer(&self.table.borrow());
         if !has_room && !self.planted.has(Fault::LockdownWithoutRoom) {
             self.jobs.wants_room.set(true);
@@ -90,12 +90,13 @@ impl Set {
         self.arm_time_warning();
         self.announce_events();
         if self.room.waiting() > 0 {
-            // Writes that came in the lockdown have taken all room, and more wait for some.
+            // Writes that arrived during the lockdown have filled the buffer, and more wait for
+            // room.
             self.leave_dtwin(Some(Event::Excursion));
         }
     }
 
-    /// Leaves the deterministic window, by the host's choice or because of `event`.
+    /// Leaves the deterministic window, on the host's command or because of `event`.
     pub(super) fn leave_dtwin(self: &Rc<Self>, event: Option<Event>) {
         self.plm.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
         if event.is_some() {
@@ -105,7 +106,7 @@ impl Set {
         self.windows_changed();
     }
 
-    /// Opens and closes the gates, and tells those who wait.
+    /// Opens and closes the gates, and notifies waiting tasks.
     fn windows_changed(&self) {
         let windows = self.plm.windows.borrow();
         let (runs_jobs, empties) = (windows.runs_jobs(), windows.empties_buffer());
@@ -113,13 +114,14 @@ impl Set {
         self.gates.jobs.set_open(runs_jobs);
         self.gates.flush.set_open(empties);
         self.plm.changed.notify_all();
-        // Who empties the buffer at the pace of collection goes on: in a lockdown there is none.
+        // A flush that waits for the pace of collection continues: during a lockdown there is no
+        // collection.
         self.space_changed.notify_all();
         self.jobs.wake();
         self.flusher.wake();
     }
 
-    /// Ends the window that has just begun when its time is up.
+    /// Schedules the end of the window that has just begun.
     fn end_window_at(self: &Rc<Self>, deadline: Nanos) {
         let (set, generation) = (Rc::clone(self), self.plm.windows.borrow().generation());
         self.handle.spawn("end of window", async move {
@@ -147,7 +149,7 @@ impl Set {
         windows.is_deterministic() && windows.generation() == generation
     }
 
-    /// The log page 0Ah. `clears` takes the events back.
+    /// Returns the log page 0Ah. `clears`: whether it clears the events.
     pub(crate) fn plm_log(&self, clears: bool) -> Result<PerSetLog, Status> {
         let mut windows = self.plm.windows.borrow_mut();
         if !windows.is_supported() {
@@ -161,7 +163,7 @@ impl Set {
         Ok(log)
     }
 
-    /// Tells the host if the set has come to be among those with events.
+    /// Notifies the host if the set has just joined those with events.
     pub(super) fn announce_events(&self) {
         if self.has_events() && !self.plm.is_listed.replace(true) {
             self.plm.bell.ring();
@@ -172,8 +174,8 @@ impl Set {
         !self.plm.windows.borrow().events().is_empty()
     }
 
-    /// How long a lockdown would take now: the buffer at the speed of all dies, and the operation
-    /// that each may have begun.
+    /// Estimates the duration of a lockdown that begins now: the buffer at the speed of all dies,
+    /// plus one operation that each die may have begun.
     fn lockdown_estimate(&self) -> Nanos {
         let timing = &self.profile.flash.timing;
         let geometry = self.flash.geometry();

@@ -1,4 +1,4 @@
-//! Writes, discards and flushes, as clients ask for them.
+//! Writes, discards and flushes of clients.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -13,17 +13,17 @@ use crate::planted::Fault;
 use crate::windows::Admission;
 
 impl Set {
-    /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
-    /// that has capacitors, or if they were forced.
+    /// Writes blocks from number `first` on. Returns when they are in the buffer: they are durable
+    /// if the buffer has capacitors, or if the write was forced.
     pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>, force: Force) {
         self.charge_command(Lane::Shared, blocks.len() as u32).await;
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
         self.handle.sleep_until(self.through_memory(Lane::Shared, bytes)).await;
         self.count(|stats| stats.blocks_written += blocks.len() as u64);
         {
-            // One command after the other: where a full buffer took blocks of several in turns, a
-            // host's page would lie on two pages of the flash, often of one die, and a read of it
-            // would wait for the one and then for the other.
+            // One command after the other: if a full buffer admitted blocks of several commands in
+            // turns, a host page would be split over two pages of the flash, often on the same die,
+            // and a read of it would wait for one after the other.
             let _taking = self.taking.acquire(1).await;
             for (lpn, block) in (first..).zip(blocks) {
                 self.write_one(Lpn(lpn), block).await;
@@ -38,7 +38,7 @@ impl Set {
         self.until_its_turn().await;
         let is_full = self.room.in_use() >= self.room.limit();
         if is_full && self.plm.windows.borrow().is_deterministic() {
-            // Nothing empties the buffer in the window: room would never come.
+            // No task empties the buffer in the window: room would never become free.
             self.leave_dtwin(Some(Event::Excursion));
         }
         let room = self.room.acquire(1).await;
@@ -51,7 +51,7 @@ impl Set {
         self.flusher.wake();
     }
 
-    /// Write pacing, for the next block of a drive that has it: the caller is the only one that asks.
+    /// Paces the next block, for a drive with write pacing. Requires: no concurrent caller.
     async fn until_its_turn(&self) {
         let pacing = self.profile.background.pacing.as_ref();
         let Some(pacing) = pacing.filter(|_| self.jobs.is_space_low.get()) else { return };
@@ -66,7 +66,7 @@ impl Set {
         }
     }
 
-    /// Waits until the window lets a write in; the caller acts at once.
+    /// Waits until the window admits a write. The caller must insert it at once.
     async fn until_writes_are_taken(self: &Rc<Self>, bytes: u64) {
         loop {
             let admission = self.plm.windows.borrow().admit_write(bytes);
@@ -80,12 +80,13 @@ impl Set {
         self.announce_events();
     }
 
-    /// Forgets `blocks`: they read as zeros. Advisory: without room to remember it, it is ignored.
+    /// Discards `blocks`: they read as zeros. Advisory: ignored if there is no room to remember the
+    /// range.
     pub(crate) async fn discard(self: &Rc<Self>, blocks: Range<u32>) {
         self.charge_command(Lane::Shared, 1).await;
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let limit = self.profile.background.discarded_ranges as usize;
-        // A new range may cut an old one in two.
+        // A new range may split an old one in two.
         if self.discards.borrow().len() + 2 > limit {
             return self.count(|stats| stats.discards_ignored += 1);
         }
@@ -109,14 +110,14 @@ impl Set {
         }
     }
 
-    /// Returns when everything that was acknowledged before is durable.
+    /// Returns when all writes acknowledged before are durable.
     pub(crate) async fn flush(self: &Rc<Self>) {
         self.charge_command(Lane::Shared, 1).await;
         self.make_durable().await;
     }
 
-    /// What was acknowledged before is durable when this returns. So are discards: or a version
-    /// could come back that is older than one that was forced, and discarded since.
+    /// Makes durable the writes acknowledged before, and the discards: otherwise a power cut could
+    /// bring back a version that is older than a forced one which was discarded since.
     async fn make_durable(self: &Rc<Self>) {
         if self.profile.buffer.has_capacitors {
             return;
@@ -132,7 +133,7 @@ impl Set {
         self.save_discards().await;
     }
 
-    /// Makes discards durable that are not. With capacitors the dump does it.
+    /// Makes all discards durable. With capacitors the dump does so.
     pub(super) async fn save_discards(self: &Rc<Self>) {
         let is_saved = !self.discards_changed.get() && self.dumps.saving.in_use() == 0;
         if self.profile.buffer.has_capacitors || is_saved {
@@ -140,7 +141,8 @@ impl Set {
         }
         let _one_at_a_time = self.dumps.saving.acquire(1).await;
         if !self.discards_changed.get() {
-            return; // whoever was before has saved them
+            // The previous holder saved them.
+            return;
         }
         let inside = self.gates.flush.enter().await;
         self.discards_changed.set(false);

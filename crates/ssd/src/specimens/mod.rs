@@ -1,4 +1,4 @@
-//! Specimens for tests: drives that are small, or of random shape. Compiled for tests only.
+//! Specimens for tests: small drives, and drives of random shape. Compiled for tests only.
 
 pub mod shape;
 pub mod small;

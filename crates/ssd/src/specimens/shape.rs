@@ -1,4 +1,4 @@
-//! Drives of random shape, small enough that everything a large one does happens within a few
+//! Drives of random shape, small enough that all mechanisms of a large drive occur within a few
 //! thousand commands.
 
 use block::BLOCK_BYTES;
@@ -9,27 +9,27 @@ use runtime::{Nanos, Rng};
 use super::small;
 use crate::{PagedMapping, PlmProfile, PlmRules, Precondition, SsdProfile, WritePacing};
 
-/// Reads that a block of a hammered drive bears.
+/// Reads of a block before it loses data, on a drive with clients that hammer blocks.
 const LIMIT_READS: u64 = 5_000;
 
-/// Blocks that a set has at most: reading them all after each power cut has to be cheap.
+/// Most blocks of a set: reading them all after each power cut must be cheap.
 const MOST_BLOCKS: u64 = 4_000;
 
-/// What varies from trial to trial besides the random choices.
+/// Parameters that vary from trial to trial besides the random choices.
 pub struct Shape {
     /// The drive.
     pub profile: SsdProfile,
-    /// What it holds at first.
+    /// Initial contents.
     pub precondition: Precondition,
-    /// Clients of each set that do a bit of everything.
+    /// Clients of each set with a mix of all operations.
     pub mixed: usize,
-    /// Clients of each set that read in order.
+    /// Clients of each set that read sequentially.
     pub readers: usize,
-    /// Clients of each set that read the same few blocks over and over.
+    /// Clients of each set that read the same few blocks again and again.
     pub hammers: usize,
     /// Sessions, each of which ends with a power cut.
     pub sessions: u64,
-    /// Longest a session runs.
+    /// Maximum length of a session.
     pub session: Nanos,
 }
 
@@ -44,7 +44,7 @@ const SUSPEND: Suspend = Suspend {
 };
 
 impl Shape {
-    /// The drive and the clients of a seed.
+    /// Returns the drive and the clients for a seed.
     pub fn of_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "shape");
         let is_hammered = rng.chance(0.3);
@@ -74,7 +74,7 @@ impl Shape {
         shape
     }
 
-    /// A smaller drive that loses its power every few milliseconds.
+    /// Returns a smaller drive with a power cut every few milliseconds.
     pub fn of_restless_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "restless shape");
         let mut shape = Self::of_seed(seed);
@@ -96,12 +96,12 @@ impl Shape {
         shape
     }
 
-    /// NVM sets of the drive.
+    /// Returns the NVM sets of the drive.
     pub fn sets(&self) -> u16 {
         self.profile.sets as u16
     }
 
-    /// Blocks of a set.
+    /// Returns the blocks of a set.
     pub fn blocks(&self) -> u64 {
         self.profile.blocks_per_set()
     }
@@ -119,7 +119,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
     let bits = bits_per_cell as usize;
     let is_fast = is_hammered || rng.chance(0.3);
     let programs = if is_fast { [300.0, 500.0] } else { [2_000.0, 1_200.0] };
-    // Reclaim is background work: behind a long deadline reads would win the race to the limit.
+    // Reclaim is background work: with a long deadline, reads would reach the limit first.
     let deadlines: &[f64] = if is_hammered { &[100.0] } else { &[100.0, 1_000.0, 5_000.0] };
     let read_us = if is_hammered { [20.0, 24.0, 28.0] } else { [49.0, 58.0, 67.0] };
     FlashProfile {
@@ -149,7 +149,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
     }
 }
 
-/// Reads that take longer, and none that fails: what is lost would not be found again.
+/// Returns reads with retries but without failures: lost blocks cannot be recovered.
 fn errors(rng: &mut Rng) -> Option<ErrorModel> {
     let retry_probability = pick(rng, &[0.001, 0.2]);
     let errors = ErrorModel { retry_probability, retry_us: 70.0, max_retries: 1_000 };
@@ -160,7 +160,7 @@ fn controller(rng: &mut Rng, profile: &mut SsdProfile) {
     let controller = &mut profile.controller;
     controller.cores = profile.sets * pick(rng, &[1, 2]);
     controller.command_us = pick(rng, &[1.0, 7.4, 30.0]);
-    // With slow firmware much happens between the end of a program and the mapping's change.
+    // With slow firmware much happens between the end of a program and the update of the mapping.
     controller.map_ns = pick(rng, &[150.0, 5_000.0]);
     controller.queue_depth = pick(rng, &[1, 3, 1_024]);
 }
@@ -193,7 +193,7 @@ fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
     background.discarded_ranges = pick(rng, &[3, 40, 2_000]);
 }
 
-/// How a superblock's dies are erased, and what is suspended for reads.
+/// Chooses how a superblock's dies are erased, and which operations are suspended for reads.
 fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
     profile.background.erases_at_once = pick(rng, &[None, Some(1), Some(profile.sets)]);
     if let Some(suspend) = &mut profile.flash.suspend {
@@ -203,8 +203,8 @@ fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
     }
 }
 
-/// A mapping on flash, of which memory holds a page or two, of a few or of very many. Whether it was to be there: some drives
-/// are too small.
+/// Chooses a mapping on flash with one or two cached pages, out of few or very many. Returns
+/// whether one was chosen, even if the drive was then too small for it.
 fn paging(rng: &mut Rng, profile: &mut SsdProfile) -> bool {
     let cached_bytes = u64::from(profile.sets * BLOCK_BYTES) * pick(rng, &[1, 1, 2]);
     let is_paged = rng.chance(0.3);
@@ -213,7 +213,7 @@ fn paging(rng: &mut Rng, profile: &mut SsdProfile) -> bool {
     if cached_bytes >= profile.whole_mapping_bytes() {
         profile.mapping = None;
     }
-    // The pages take room that blocks had.
+    // Mapping pages use room of client blocks.
     let most = most_blocks(profile);
     if most < 64 {
         profile.mapping = None;
@@ -224,7 +224,7 @@ fn paging(rng: &mut Rng, profile: &mut SsdProfile) -> bool {
     is_paged
 }
 
-/// Which reads of a die run side by side.
+/// Chooses which reads of a die overlap.
 fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
     let independent_planes = flash.geometry.planes_per_die > 1 && rng.chance(0.4);
     let cache_us = rng.chance(0.3).then_some(3.0);
@@ -232,7 +232,7 @@ fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
     flash.overlap = is_any.then_some(ReadOverlap { independent_planes, cache_us });
 }
 
-/// Writes that wait for their turn, and completions that come late.
+/// Chooses write pacing and jitter of completions.
 fn waits(rng: &mut Rng, profile: &mut SsdProfile, may_pace: bool) {
     let (percent, burst_blocks) = (pick(rng, &[20.0, 90.0, 150.0]), pick(rng, &[0, 5, 1_000]));
     let pacing = rng.chance(0.3).then_some(WritePacing { percent, burst_blocks });
@@ -253,7 +253,7 @@ fn windows(rng: &mut Rng) -> PlmProfile {
     }
 }
 
-/// As many logical blocks as the profile may have, or fewer.
+/// Chooses the logical blocks: the maximum of the profile, or fewer.
 fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
     let share = pick(rng, &[1.0, 1.0, 0.95, 0.8, 0.5]);
     let mut most = most_blocks(profile);
@@ -261,7 +261,7 @@ fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
         profile.flash.geometry.blocks_per_plane += 6;
         most = most_blocks(profile);
     }
-    // What is too large has its flash cut down, not its users' part of it.
+    // A drive that is too large gets less flash, not a smaller share of user capacity.
     while most > MOST_BLOCKS && profile.flash.geometry.blocks_per_plane > 12 {
         profile.flash.geometry.blocks_per_plane -= 1;
         most = most_blocks(profile);
@@ -275,12 +275,12 @@ fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
     assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
-/// Gives each set so many logical blocks.
+/// Gives each set `blocks` logical blocks.
 pub fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
     profile.user_bytes = blocks * u64::from(profile.sets * BLOCK_BYTES);
 }
 
-/// The most logical blocks of a set that its flash has room for.
+/// Returns the most logical blocks of a set that fit its flash.
 pub fn most_blocks(profile: &SsdProfile) -> u64 {
     let mut profile = profile.clone();
     let (mut fits, mut too_many) = (0, 1 << 20);

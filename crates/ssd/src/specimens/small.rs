@@ -4,8 +4,8 @@ use flash::{FlashProfile, Geometry, ReadDisturb};
 
 use crate::SsdProfile;
 
-/// One or more sets of four dies each; 15 superblocks of 2,304 slots; a drive's worth of mechanisms
-/// in a few megabytes.
+/// Returns a drive with `sets` sets of four dies each and 15 superblocks of 2,304 slots: all
+/// mechanisms of a large drive in a few megabytes.
 pub fn profile(sets: u32) -> SsdProfile {
     let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
     "small".clone_into(&mut profile.name);

@@ -1,4 +1,4 @@
-//! Admin commands in their dwords: a host that knows nothing but NVMe.
+//! Tests of the admin commands, in dwords, as a host that knows only NVMe sends them.
 
 use block::nvme::{
     Budget, ControllerAttributes, ControllerFields, Event, EventAggregate, Events, GetLogPage,
@@ -26,7 +26,7 @@ fn drive(rt: &Runtime, profile: &str) -> Ssd {
     Ssd::new(&rt.handle(), &profile, Precondition::Empty)
 }
 
-/// Carries out a command on the Vigil drive.
+/// Executes a command on the Vigil drive.
 fn run(rt: &Runtime, ssd: &Ssd, opcode: u8, dwords: &[u32], data: &[u8]) -> AdminCompletion {
     let (ssd, command) = (ssd.clone(), command(opcode, dwords, data));
     rt.block_on(async move { ssd.admin(&command).await })
@@ -65,7 +65,7 @@ fn the_drive_says_which_sets_it_has_and_that_they_have_windows() {
 fn windows_are_chosen_and_looked_at_in_dwords() {
     let rt = Runtime::new(1);
     let ssd = drive(&rt, "vigil-15gb");
-    // A window before the mode is on.
+    // A window command before the mode is enabled.
     let refused = run(&rt, &ssd, SET_FEATURES, &[0x14, 2, 1], &[]);
     assert_eq!(refused.status, Status::InvalidField);
     let on = run(&rt, &ssd, SET_FEATURES, &[0x13, 2, 1], &Thresholds::default().encode());
@@ -79,7 +79,7 @@ fn windows_are_chosen_and_looked_at_in_dwords() {
     let log = run(&rt, &ssd, GET_LOG_PAGE, &[0x007F_000A, 2 << 16], &[]).data;
     let log = PerSetLog::decode(log.as_slice().try_into().unwrap()).unwrap();
     assert_eq!((log.status, log.dtwin.time_ms), (WindowStatus::Dtwin, 60_000));
-    // The paper's code for NDWIN is none of the standard's.
+    // The paper's code for NDWIN is not one of the standard's.
     let papers = run(&rt, &ssd, SET_FEATURES, &[0x14, 2, 0], &[]);
     assert_eq!(papers.status, Status::InvalidField);
     let saved = run(&rt, &ssd, SET_FEATURES, &[0x8000_0013, 2, 0], &Thresholds::default().encode());

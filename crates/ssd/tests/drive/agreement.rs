@@ -1,6 +1,7 @@
-//! The drive beside the [`referee`](crate::referee), and both beside closed forms.
+//! Compares the drive with the [`referee`](crate::referee), and both with closed forms.
 //!
-//! Agreement is demanded within 2 %: the two draw their own random numbers, and measure some ten thousand reads.
+//! They must agree within 2 %: the two draw different random numbers, and measure about ten
+//! thousand reads.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,19 +18,19 @@ use crate::referee::greedy::{self, Shape};
 use crate::referee::reads::{self, Stations};
 
 const DEPTHS: [usize; 7] = [1, 4, 16, 32, 64, 128, 256];
-/// Blocks of a read: one, which is part of a page, and a page.
+/// Blocks of a read: one, which is a part of a page, and four, which are a page.
 const SIZES: [u32; 2] = [1, 4];
 const MOST_DEVIATION: f64 = 0.02;
 const COMMAND_BYTES: f64 = 64.0;
 
-/// A whole drive, all of whose reads are right at the first sense.
+/// Returns a drive without read retries.
 fn whole(name: &str) -> SsdProfile {
     let mut profile = SsdProfile::load(name).expect("built in");
     profile.flash.errors = None;
     profile
 }
 
-/// 64 dies of one page type behind eight channels, with next to nothing around them.
+/// Returns a drive of 64 dies of one page type on eight channels, with negligible other costs.
 fn bare(channel_mb_per_s: f64) -> SsdProfile {
     let mut profile = whole("baseline-15gb");
     profile.flash.geometry.planes_per_die = 1;
@@ -48,7 +49,7 @@ fn bare(channel_mb_per_s: f64) -> SsdProfile {
     profile
 }
 
-/// What the numbers of a profile make of a read of so many blocks of one page.
+/// Returns the stations for reads of `blocks` blocks of one page, from the numbers of a profile.
 fn stations(profile: &SsdProfile, blocks: u32) -> Stations {
     let (controller, timing) = (&profile.controller, &profile.flash.timing);
     let geometry = &profile.flash.geometry;
@@ -68,7 +69,7 @@ fn stations(profile: &SsdProfile, blocks: u32) -> Stations {
     }
 }
 
-/// What the drive does: reads a second and their mean in microseconds.
+/// Measures the drive: reads per second, and their mean latency in microseconds.
 fn drive(profile: &SsdProfile, blocks: u32, clients: usize) -> reads::Outcome {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Sequential(1.0));
@@ -122,8 +123,8 @@ fn random_reads_are_those_of_the_referee() {
     }
 }
 
-/// The referee itself, where a closed form exists: one client takes the sum of the steps; so many that no die is
-/// ever idle are bounded by what is scarcest.
+/// The referee itself, where a closed form exists: one client takes the sum of the steps; enough
+/// clients to keep all dies busy are limited by the scarcest resource.
 #[test]
 fn the_referee_keeps_to_closed_forms() {
     let swift = Stations {
@@ -141,7 +142,7 @@ fn the_referee_keeps_to_closed_forms() {
     let run = |stations: &Stations, clients| reads::closed_loop(stations, clients, (2e3, 2e5), 1);
     let alone = run(&swift, 1).mean;
     assert!((alone - (0.1 + 5.0 + 0.3 + 60.0 + 0.5 + 0.1 + 0.1)).abs() < 1e-6, "{alone}");
-    // One die behind each channel: its cycle is the sum of its steps.
+    // One die for each channel: its cycle is the sum of its steps.
     let dies = Stations { channels: 64, dies_per_channel: 1, ..swift.clone() };
     agree("dies", run(&dies, 2_048).per_second, 64e6 / (0.3 + 60.0 + 0.5));
     let channels = Stations { data: 40.0, ..swift.clone() };
@@ -152,8 +153,8 @@ fn the_referee_keeps_to_closed_forms() {
     agree("link", run(&link, 512).per_second, 1e6 / 3.0);
 }
 
-/// Reads of one die that arrive at random wait `r S / 2 (1 - r)` on average, `S` being the time for one and `r`
-/// the share of time that the die is occupied (Pollaczek and Khinchine).
+/// Reads of one die that arrive at random wait `r S / 2 (1 - r)` on average, with `S` the service
+/// time of one read and `r` the share of time that the die is busy (Pollaczek and Khinchine).
 #[test]
 fn reads_of_one_die_wait_as_long_as_the_formula_says() {
     let mut profile = bare(1_000.0);
@@ -175,7 +176,7 @@ fn reads_of_one_die_wait_as_long_as_the_formula_says() {
     }
 }
 
-/// The mean of reads that arrive at random, so many in a microsecond.
+/// Returns the mean latency of `reads` reads that arrive at random, `rate` per microsecond.
 fn at_random(profile: &SsdProfile, rate: f64, reads: usize) -> f64 {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Sequential(1.0));
@@ -201,7 +202,7 @@ fn at_random(profile: &SsdProfile, rate: f64, reads: usize) -> f64 {
     })
 }
 
-/// The shape of a drive, as the referee has it.
+/// Returns the shape of a drive for the referee.
 fn shape(profile: &SsdProfile) -> Shape {
     let rt = Runtime::new(7);
     let fresh = Ssd::new(&rt.handle(), profile, Precondition::Empty);
@@ -217,7 +218,7 @@ fn shape(profile: &SsdProfile) -> Shape {
     }
 }
 
-/// A write so often that collection keeps up with it.
+/// An interval between writes at which collection keeps up.
 const SELDOM: Nanos = Nanos::from_millis(5);
 
 #[test]
@@ -235,8 +236,8 @@ fn collection_moves_as_much_as_the_referee_s() {
     }
 }
 
-/// The referee's own collection: for superblocks so large that chance does not matter, `1 / (1 - u)` with
-/// `(1 - u) / -ln u` the share of slots in use (Desnoyers).
+/// The referee's own collection: for superblocks so large that chance does not matter, the result
+/// is `1 / (1 - u)`, where `(1 - u) / -ln u` is the share of slots in use (Desnoyers).
 #[test]
 fn the_referee_collects_as_the_formula_says() {
     for share in [0.7, 0.8, 0.87] {

@@ -1,9 +1,9 @@
-//! Write amplification under uniform random overwriting, from the first write on a drive that
-//! begins as long overwriting leaves it, against the formula that the beginning is made from.
+//! Write amplification under uniform random overwriting, from the first write on a prefilled drive
+//! in steady state, compared with the formula behind the prefill.
 //!
-//! With greedy collection a victim has a share `u` of its blocks left, `(1 - u) / -ln u` being the
-//! share of slots in use, and each write costs `1 / (1 - u)` slots. The drive differs from the
-//! formula's in this: some slots are kept free; copies lie apart from what clients wrote; the last
+//! With greedy collection a victim has a share `u` of its blocks left, where `(1 - u) / -ln u` is
+//! the share of slots in use, and each write costs `1 / (1 - u)` slots. The drive differs from the
+//! formula's model: some slots are kept free; copies are stored apart from client writes; the last
 //! copies of a superblock may not fill a unit.
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use ssd::{Precondition, SetStats, Ssd, SsdProfile};
 use crate::harness::ClientIo;
 use crate::load::set;
 
-/// Four dies with 300 superblocks: enough that one more or less makes no difference.
+/// Returns a drive of four dies with 300 superblocks: enough that one more or less does not matter.
 pub(crate) fn profile() -> SsdProfile {
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
     profile.flash = FlashProfile {
@@ -38,7 +38,7 @@ pub(crate) fn profile() -> SsdProfile {
     profile
 }
 
-/// Slots of a superblock that hold blocks; the rest is its summary.
+/// Returns the slots of a superblock that hold blocks; the rest is its summary.
 pub(crate) fn data_slots(geometry: &Geometry) -> u32 {
     let in_page = geometry.page_bytes / BLOCK_BYTES;
     let pages = geometry.dies() * geometry.pages_per_die_block();
@@ -46,7 +46,7 @@ pub(crate) fn data_slots(geometry: &Geometry) -> u32 {
     (pages - summary.next_multiple_of(geometry.program_unit())) * in_page
 }
 
-/// What each write costs when a share `in_use` of all slots is in use.
+/// Returns the slots per write if a share `in_use` of all slots is in use.
 pub(crate) fn formula(in_use: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
@@ -67,18 +67,18 @@ impl Part {
         self.programmed as f64 / self.written as f64
     }
 
-    /// The same with the slots that were filled up with nothing.
+    /// Returns the write amplification including padding.
     pub(crate) fn with_wasted(&self) -> f64 {
         (self.programmed + self.wasted) as f64 / self.written as f64
     }
 }
 
-/// Superblocks of room that collection keeps, with the two that are for itself.
+/// Returns the superblocks of room that collection keeps, including the two of its reserve.
 fn kept(profile: &SsdProfile, superblocks: u32) -> f64 {
     2.0 + (f64::from(superblocks) * profile.background.start_free_percent / 100.0).ceil()
 }
 
-/// What each write costs on a full drive, by the formula.
+/// Returns the slots per write of a full drive, by the formula.
 fn expected(profile: &SsdProfile) -> f64 {
     let rt = Runtime::new(7);
     let fresh = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
@@ -88,7 +88,7 @@ fn expected(profile: &SsdProfile) -> f64 {
     formula(profile.blocks_per_set() as f64 / (usable * slots))
 }
 
-/// Overwrites a full drive at random, a write each `interval`, and reports about each tenth of it.
+/// Overwrites a full drive at random, one write per `interval`, and reports each tenth of it.
 pub(crate) fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
@@ -124,7 +124,7 @@ pub(crate) fn mean(parts: &[Part], of: impl Fn(&Part) -> f64) -> f64 {
 fn write_amplification_is_that_of_the_formula_from_the_first_write_on() {
     let profile = profile();
     let expected = expected(&profile);
-    // First with time for everything, then as fast as one client can.
+    // First with idle time between writes, then as fast as one client can write.
     for interval in [Nanos::from_millis(1), Nanos::ZERO] {
         let parts = overwrite(&profile, interval, 12);
         let measured = mean(&parts, Part::amplification);
@@ -140,8 +140,8 @@ fn write_amplification_is_that_of_the_formula_from_the_first_write_on() {
     }
 }
 
-/// Writes `total` random blocks of a full drive, `writes` a second, beside `reads` a second. Returns
-/// the slots programmed for each write, and the latency that one read in a hundred exceeds.
+/// Writes random blocks of a full drive at `writes` per second while others are read at `reads` per
+/// second. Returns the slots programmed per write, and the p99 of the reads.
 fn beside_reads(profile: &SsdProfile, writes: f64, reads: f64, total: u64) -> (f64, Nanos) {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
@@ -178,7 +178,7 @@ fn beside_reads(profile: &SsdProfile, writes: f64, reads: f64, total: u64) -> (f
     (slots, latencies.get(latencies.len() * 99 / 100).copied().unwrap_or(Nanos::ZERO))
 }
 
-/// `baseline-15gb` with as many superblocks, each an eighth as large.
+/// Returns `baseline-15gb` with as many superblocks, each an eighth as large.
 fn eighth() -> SsdProfile {
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
     profile.flash.geometry.pages_per_block /= 8;
@@ -189,7 +189,7 @@ fn eighth() -> SsdProfile {
     profile
 }
 
-/// Collection takes longer where clients read, and is no reason to collect more.
+/// Client reads slow collection down, but must not cause more of it.
 #[test]
 fn reads_do_not_change_write_amplification() {
     let profile = eighth();
@@ -198,13 +198,15 @@ fn reads_do_not_change_write_amplification() {
     let expected = expected(&profile);
     println!("{alone:.3} slots alone, {beside:.3} beside reads, {expected:.3} by the formula");
     assert!((beside / alone - 1.0).abs() < 0.02, "{beside} against {alone}");
-    // Superblocks on their way out that are not counted are a share of the spare ones: a fifth more here.
+    // If superblocks being collected did not count as free, they would use a part of the spare
+    // ones: a fifth more writes here.
     for measured in [alone, beside] {
         assert!((measured / expected - 1.0).abs() < 0.05, "{measured} against {expected}");
     }
 }
 
-/// A drive begins in its steady state: a short job shows the write amplification and the reads of a long one.
+/// A drive begins in its steady state, so a short job measures the write amplification and the read
+/// p99 of a long one.
 #[test]
 fn a_job_of_seconds_shows_what_one_of_minutes_shows() {
     let profile = eighth();
@@ -217,8 +219,8 @@ fn a_job_of_seconds_shows_what_one_of_minutes_shows() {
     assert!(near(p99_short, p99_long), "p99 of reads: {short:?} against {long:?}");
 }
 
-/// Many clients overwrite a full drive at random, as fast as they can, `times` over: slots programmed for each
-/// write in each quarter of an overwriting.
+/// Overwrites a full drive at random, `times` over, with many clients at full speed. Returns the
+/// slots programmed per write for each quarter of an overwriting.
 fn as_fast_as_possible(profile: &SsdProfile, times: u64) -> Vec<f64> {
     const CLIENTS: u64 = 32;
     let rt = Runtime::new(7);
@@ -258,9 +260,10 @@ fn as_fast_as_possible(profile: &SsdProfile, times: u64) -> Vec<f64> {
     parts
 }
 
-/// A drive begins where long overwriting leads, and stays there. With two marks as far apart as a superblock, clients
-/// who wait for collection let it gain on them so slowly that free space came and went in waves of one to two
-/// overwritings: 7 % more was written on the crest of one.
+/// A drive starts in the steady state of long overwriting, and stays there. With two thresholds
+/// only one superblock apart, and clients that wait for collection, collection gained on them so
+/// slowly that free space came in waves of one to two overwritings: write amplification was 7 %
+/// higher at the crest of one.
 #[test]
 fn the_steady_state_is_steady() {
     let parts = as_fast_as_possible(&eighth(), 2);
@@ -271,8 +274,9 @@ fn the_steady_state_is_steady() {
     }
 }
 
-/// Far below saturation, too, a drive begins where long overwriting leads: collection goes on at the pace of clients
-/// from the first write on. As fast as it could, it made six superblocks free in the first second: 583 slots a write.
+/// A drive starts in the steady state also far below saturation: collection proceeds at the pace of
+/// clients from the first write. At full speed it freed six superblocks in the first second: 583
+/// slots per write.
 #[test]
 fn a_short_job_costs_what_a_long_one_does() {
     for name in ["baseline-15gb", "vigil-15gb", "pm9a3-960gb"] {

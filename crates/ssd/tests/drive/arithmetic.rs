@@ -1,5 +1,5 @@
-//! The drive against plain arithmetic with the numbers of its profile: how long one command takes
-//! that has the drive to itself, and which part bounds how many there are in a second.
+//! Compares the drive with plain arithmetic on the numbers of its profile: the latency of one
+//! command alone, and the resource that limits commands per second.
 
 use block::BLOCK_BYTES;
 use flash::FlashProfile;
@@ -11,22 +11,22 @@ use crate::load::{Command, Measured, closed_loop, run, set};
 /// Bytes of a command or completion on the link, besides data.
 const COMMAND_BYTES: u32 = 64;
 
-/// Each step of a command ends on a whole nanosecond; memory and link count whole picoseconds for
-/// each byte.
+/// Each step of a command ends on a whole nanosecond; memory and link count whole picoseconds per
+/// byte.
 fn rounding_ns(blocks: u32) -> f64 {
     4.0 + 2.0 * 0.5e-3 * f64::from(blocks * BLOCK_BYTES)
 }
 
 const DRIVES: [&str; 2] = ["vigil-1.92tb", "baseline-1.92tb"];
 
-/// A drive whose reads are all right at the first sense.
+/// Returns a drive without read retries.
 fn profile(name: &str) -> SsdProfile {
     let mut profile = SsdProfile::load(name).expect("built in");
     profile.flash.errors = None;
     profile
 }
 
-/// Times of the steps of a command, in microseconds, and what follows from them.
+/// Times of the steps of a command, in microseconds, and derived values.
 struct Arithmetic<'a> {
     profile: &'a SsdProfile,
     /// The flash of one set.
@@ -42,7 +42,7 @@ impl<'a> Arithmetic<'a> {
         f64::from(self.profile.sets)
     }
 
-    /// A core is occupied for that long.
+    /// Returns the time that a command occupies a core.
     fn core_us(&self, blocks: u32) -> f64 {
         let controller = &self.profile.controller;
         controller.command_us + f64::from(blocks - 1) * controller.block_ns / 1e3
@@ -60,20 +60,20 @@ impl<'a> Arithmetic<'a> {
         f64::from(bytes + COMMAND_BYTES) / self.profile.host.write_mb_per_s
     }
 
-    /// Blocks of one page cross the channel.
+    /// Returns the time that blocks of one page occupy the channel.
     fn channel_us(&self, blocks: u32) -> f64 {
         let geometry = &self.flash.geometry;
         let page_us = f64::from(geometry.transfer_bytes) / self.flash.timing.channel_mb_per_s;
         page_us * f64::from(blocks * BLOCK_BYTES) / f64::from(geometry.page_bytes)
     }
 
-    /// A die is occupied by a read for that long, if the channel is free.
+    /// Returns the time that a read occupies a die, if the channel is free.
     fn die_us(&self, page_type: usize, blocks: u32) -> f64 {
         let timing = &self.flash.timing;
         timing.command_us + timing.read_us[page_type] + self.channel_us(blocks)
     }
 
-    /// Steps that every command has.
+    /// Returns the time of the steps common to all commands.
     fn command_us(&self, blocks: u32) -> f64 {
         let profile = self.profile;
         let access_us = profile.dram.access_ns / 1e3;
@@ -84,22 +84,22 @@ impl<'a> Arithmetic<'a> {
             + profile.host.latency_us
     }
 
-    /// A read of blocks that are in the drive's memory.
+    /// Returns the latency of a read from the drive's memory.
     fn read_from_memory_us(&self, blocks: u32) -> f64 {
         self.command_us(blocks) + self.to_host_us(blocks * BLOCK_BYTES)
     }
 
-    /// A read of blocks in one page.
+    /// Returns the latency of a read of blocks in one page.
     fn read_from_flash_us(&self, page_type: usize, blocks: u32) -> f64 {
         self.read_from_memory_us(blocks) + self.die_us(page_type, blocks)
     }
 
-    /// A write into the buffer.
+    /// Returns the latency of a write into the buffer.
     fn write_us(&self, blocks: u32) -> f64 {
         self.command_us(blocks) + self.to_drive_us(blocks * BLOCK_BYTES) + self.to_host_us(0)
     }
 
-    /// Blocks that one program writes.
+    /// Returns the blocks that one program writes.
     fn unit_blocks(&self) -> u32 {
         let geometry = &self.flash.geometry;
         geometry.program_unit() * geometry.page_bytes / BLOCK_BYTES
@@ -109,7 +109,8 @@ impl<'a> Arithmetic<'a> {
         f64::from(self.flash.geometry.dies())
     }
 
-    /// Reads of `blocks` in one page that each part of one set can do in a second.
+    /// Returns the reads per second, of `blocks` in one page, that each resource of one set can
+    /// serve.
     fn reads_per_second(&self, blocks: u32) -> [(&'static str, f64); 5] {
         let types = self.flash.timing.read_us.len();
         let die_us = (0..types).map(|t| self.die_us(t, blocks)).sum::<f64>() / types as f64;
@@ -125,12 +126,13 @@ impl<'a> Arithmetic<'a> {
     }
 }
 
-/// The part that allows the least.
+/// Returns the tightest bound.
 fn tightest(bounds: &[(&'static str, f64)]) -> (&'static str, f64) {
     bounds.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are bounds")
 }
 
-/// The page type of a block of a drive that was filled in order: program units go round the dies.
+/// Returns the page type of a block of a sequentially filled drive: program units rotate over the
+/// dies.
 fn page_type(profile: &SsdProfile, block: u64) -> usize {
     let geometry = profile.flash_of_set().geometry;
     let page = block * u64::from(BLOCK_BYTES) / u64::from(geometry.page_bytes);
@@ -155,7 +157,7 @@ fn a_read_takes_the_sum_of_its_steps_for_each_page_type() {
             let arithmetic = Arithmetic::of(&profile);
             let geometry = &arithmetic.flash.geometry;
             let pages = u64::from(geometry.dies() * geometry.pages_per_die_block());
-            // But for its end, where the summary is.
+            // Without its end, which holds the summary.
             let first_superblock = pages * u64::from(geometry.page_bytes / BLOCK_BYTES) / 100 * 95;
             let mut of_type = [0; 3];
             for i in 0..300_u64 {
@@ -193,7 +195,7 @@ fn what_memory_serves_takes_no_flash() {
                 close(read, arithmetic.read_from_memory_us(blocks), blocks, "read from the buffer");
                 println!("{name}, {blocks} blocks: write {write}, read from the buffer {read}");
             }
-            // In order from the beginning: the first reads are what the drive learns from.
+            // Sequentially from the beginning: the drive detects the pattern by the first reads.
             for first in 0..1_000 {
                 let read = Command::Read { set: set(1), first, blocks: 1 };
                 let took = run(&handle, &ssd, read).await;
@@ -206,22 +208,22 @@ fn what_memory_serves_takes_no_flash() {
     }
 }
 
-/// A load that one part of the drive bounds.
+/// A load that is limited by one resource of the drive.
 struct Job {
     bound: &'static str,
     drive: &'static str,
     change: fn(&mut SsdProfile),
     clients: usize,
-    /// Blocks that each read asks for.
+    /// Blocks of each read.
     blocks: u32,
-    /// First blocks are multiples of this, drawn from so many.
+    /// First blocks are multiples of this, drawn from `choices` of them.
     step: u64,
     choices: u64,
     is_buffered: bool,
 }
 
 impl Job {
-    /// Random reads all over a full drive of which nothing is changed.
+    /// Random reads all over a full drive with an unchanged profile.
     fn of_flash(bound: &'static str, drive: &'static str, blocks: u32, clients: usize) -> Self {
         let choices = profile(drive).blocks_per_set() / 4;
         let change = |_: &mut SsdProfile| {};
@@ -263,7 +265,7 @@ fn each_part_in_turn_is_the_bound() {
         vigil("channels", 4, 128),
         Job::of_flash("link", "baseline-1.92tb", 4, 256),
         Job {
-            // A swift processor, swift channels, and pages that are all alike.
+            // A fast processor, fast channels, and one page type.
             change: |profile| {
                 profile.controller.command_us = 0.5;
                 profile.flash.timing.channel_mb_per_s = 20_000.0;
@@ -317,7 +319,7 @@ fn a_stream_of_writes_is_bounded_by_the_dies() {
         })
         .await
     });
-    // A command has ended when its last block has room: each die may have one program behind it.
+    // A command ends when its last block is in the buffer: each die may have one program queued.
     let share = measured.share_of(bound, (dies * unit).div_ceil(32) as usize);
     println!(
         "writes in order: {:.1} MB/s, {:.2} % of what the dies take ({:.1} MB/s)",
@@ -348,7 +350,7 @@ fn more_clients_approach_the_bound_and_never_pass_it() {
             let share = measured.share_of(bound, clients);
             println!("{clients:>8} {rate:>12.0} {mean_us:>12.1} {:>10.1} %", share * 100.0);
             assert!(share >= last - 0.001, "{clients} clients");
-            // Nobody is served sooner than alone, on average over the page types.
+            // On average over the page types, no client is served faster than a client alone.
             measured.share_of(clients as f64 * 1.01e6 / alone_us, clients);
             last = share;
         }

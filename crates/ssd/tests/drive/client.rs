@@ -1,4 +1,4 @@
-//! Clients of a trial: what they ask the drive for, and what they tell the model.
+//! Clients of a trial: the commands they send to the drive, and their reports to the model.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use crate::world::{Command, World, encode};
 /// Most blocks of a read or write.
 const MOST: u64 = 32;
 
-/// What kind of client.
+/// Kind of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A bit of everything.
+    /// A mix of all operations.
     Mixed,
-    /// Reads in order.
+    /// Sequential reads.
     Reader,
-    /// Reads the same few blocks over and over.
+    /// Repeated reads of the same few blocks.
     Hammer,
 }
 
@@ -50,7 +50,7 @@ impl Client {
         self.rng.borrow_mut().below(bound)
     }
 
-    /// A range of up to `most` blocks. Half of all are in a sixteenth of the set.
+    /// Returns a range of up to `most` blocks. Half of all ranges are in a sixteenth of the set.
     fn place(&self, most: u64) -> (u64, u64) {
         let rng = &mut *self.rng.borrow_mut();
         let all = if rng.chance(0.5) { self.blocks / 16 } else { self.blocks }.max(1);

@@ -1,5 +1,5 @@
-//! Crash points enumerated: power fails at every operation of the flash in a short run, and at every
-//! one of the recovery that follows.
+//! Exhaustive crash points: power fails at every flash operation of a short run, and at every one
+//! of the recovery that follows.
 
 use std::rc::Rc;
 
@@ -13,7 +13,8 @@ use crate::world::World;
 use ssd::specimens::shape::{Shape, most_blocks, set_blocks};
 use ssd::specimens::small;
 
-/// Two dies, superblocks of 21 blocks, a buffer of two programs: full within a few dozen commands.
+/// Returns a drive with two dies, superblocks of 21 blocks, and a buffer of two programs: full
+/// within a few dozen commands.
 fn tiny(has_capacitors: bool) -> SsdProfile {
     let mut profile = small::profile(1);
     profile.flash.geometry = Geometry {
@@ -58,7 +59,7 @@ fn shape(has_capacitors: bool, precondition: Precondition) -> Shape {
     }
 }
 
-/// Runs until the flash was given `operations` operations; `None` if the run ends before.
+/// Runs until the flash has received `operations` operations; `None` if the run ends earlier.
 fn run_to(shape: &Shape, seed: u64, operations: u64) -> Option<(Machine, Rc<World>)> {
     let machine = Machine::format(seed, &shape.profile, shape.precondition, planted(None));
     let has_capacitors = shape.profile.buffer.has_capacitors;
@@ -74,7 +75,7 @@ fn check(shape: &Shape, machine: &Machine, world: &Rc<World>, when: &str) {
     world.result().unwrap_or_else(|error| panic!("{when}: {error}"));
 }
 
-/// What a run is for has to happen in it.
+/// Asserts that the run covers the mechanisms it is for.
 fn assert_everything_happens(shape: &Shape) {
     let (machine, _) = run_to(shape, 11, last_point(shape, 11)).expect("it was counted");
     let report = machine.ssd.report(set_id(0)).expect("it is there");
@@ -118,11 +119,11 @@ fn power_may_fail_at_any_operation_without_capacitors() {
     cut_at_every_operation(&shape(false, Precondition::Sequential(1.0)));
 }
 
-/// Cuts the power at every operation, and again as soon as the drive is back.
+/// Cuts the power at every operation, and again right after the recovery.
 pub(crate) fn cut_right_after_a_recovery(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let shape = shape(true, Precondition::Random(1.0));
     let points = last_point(&shape, seed);
-    // What was being erased or programmed ends in many ways.
+    // Erases and programs in flight can end in many ways.
     for (operations, way) in (1..points).flat_map(|point| (0..3).map(move |way| (point, way))) {
         let (machine, world) = run_to(&shape, seed, operations).expect("it was counted");
         let (image, _) = machine.power_cut(&mut Rng::new(way * points + operations));
@@ -141,7 +142,7 @@ fn power_may_fail_right_after_a_recovery() {
     cut_right_after_a_recovery(11, None).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Cuts the power at `first` and then at every operation of the recovery; gives how many it has.
+/// Cuts the power at `first`, and then at every operation of the recovery. Returns their number.
 fn cut_in_recovery(shape: &Shape, first: u64) -> u64 {
     for operations in 1.. {
         let (machine, world) = run_to(shape, 11, first).expect("the run is long enough");

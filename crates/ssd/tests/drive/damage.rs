@@ -1,5 +1,5 @@
-//! Damage: a block whose page cannot be read is reported, never passed off as what it was before,
-//! and stays so until it is written again. Others are unharmed.
+//! Damage: a block with an unreadable page is reported as such, never returned in an older version,
+//! until it is written again. Other blocks are unharmed.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,17 +15,17 @@ use crate::model::number;
 use crate::world::encode;
 use ssd::specimens::small;
 
-/// In the first half nothing is written after the beginning, but for even blocks, once. The second
-/// half is overwritten again and again.
+/// The first half is written at the beginning only, except that even blocks are written once more.
+/// The second half is overwritten again and again.
 const BLOCKS: u64 = 4_000;
-/// Reads that a block bears.
+/// Reads of a block before it loses data.
 const LIMIT_READS: u64 = 30_000;
 
 fn profile(has_capacitors: bool) -> SsdProfile {
     let mut profile = small::profile(1);
     profile.flash.geometry.pages_per_block = 24;
     profile.flash.geometry.blocks_per_plane = 14;
-    // What nobody writes moves as well.
+    // Cold data are moved too, for wear levelling.
     profile.background.wear_spread = 1;
     profile.flash.read_disturb = Some(ReadDisturb { limit_reads: LIMIT_READS });
     profile.background.reclaim_reads = LIMIT_READS - 2;
@@ -35,7 +35,7 @@ fn profile(has_capacitors: bool) -> SsdProfile {
     profile
 }
 
-/// What block `lba` holds after `round`.
+/// Returns the contents of block `lba` after `round`.
 fn contents(lba: u64, round: u64) -> Block {
     encode(round + 1, 0, lba, false)
 }
@@ -47,11 +47,11 @@ async fn write(ssd: &Ssd, lbas: impl Iterator<Item = u64>, round: u64) {
     ssd.flush(set_id(0)).await.expect("it never fails");
 }
 
-/// Overwrites the second half often enough for everything to be collected, and waits for that.
+/// Overwrites the second half until every superblock was collected, and waits for that.
 async fn churn(ssd: &Ssd, handle: runtime::Handle) {
     let before = moved(ssd);
     for round in 2..8 {
-        // Every other block of the first half as well: superblocks there have something to gain.
+        // Also every other block of the first half, so that superblocks there have space to gain.
         let first = (0..BLOCKS / 2).filter(|lba| lba % 2 == 0 && round == 2);
         write(ssd, first.chain(BLOCKS / 2..BLOCKS), round).await;
     }
@@ -64,14 +64,14 @@ fn moved(ssd: &Ssd) -> u64 {
     ssd.report(set_id(0)).expect("it is there").firmware.slots_moved
 }
 
-/// Odd blocks of the first half whose second version a page holds.
+/// Returns the odd blocks of the first half whose second version is in a page.
 fn held(array: &mut NandArray, page: PageAddress) -> Vec<u64> {
     let Ok(image) = array.read(page) else { return Vec::new() };
     let is_wanted = |lba: &u64| *lba < BLOCKS / 2 && holds_second(image.bytes(), *lba);
     blocks_of(image.bytes()).into_iter().filter(is_wanted).collect()
 }
 
-/// Flips a bit in one of `one_in` pages that hold such versions. Gives the blocks that were harmed.
+/// Flips a bit in one of `one_in` pages that hold such versions. Returns the harmed blocks.
 fn flip_bits(ssd: &Ssd, rng: &mut Rng, one_in: u64) -> BTreeSet<u64> {
     ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
         let mut harmed = BTreeSet::new();
@@ -86,7 +86,7 @@ fn flip_bits(ssd: &Ssd, rng: &mut Rng, one_in: u64) -> BTreeSet<u64> {
     })
 }
 
-/// Makes all pages unreadable that one die has of some superblocks.
+/// Makes all pages of one die unreadable, in some superblocks.
 fn wear_out(ssd: &Ssd, rng: &mut Rng) -> BTreeSet<u64> {
     ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
         let mut harmed = BTreeSet::new();
@@ -105,7 +105,7 @@ fn wear_out(ssd: &Ssd, rng: &mut Rng) -> BTreeSet<u64> {
     })
 }
 
-/// Flips a bit in every page of a summary.
+/// Flips a bit in every summary page.
 fn flip_summaries(ssd: &Ssd, rng: &mut Rng) {
     const KIND_OF_SUMMARY: u8 = 2;
     ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
@@ -121,7 +121,7 @@ fn flip_summaries(ssd: &Ssd, rng: &mut Rng) {
     });
 }
 
-/// Blocks whose numbers stand in the header of a data page.
+/// Returns the block numbers in the header of a data page.
 fn blocks_of(bytes: &[u8]) -> Vec<u64> {
     const KIND_OF_DATA: u8 = 1;
     if bytes.get(4) != Some(&KIND_OF_DATA) {
@@ -137,14 +137,14 @@ fn holds_second(bytes: &[u8], lba: u64) -> bool {
     bytes.windows(second.bytes().len()).any(|window| window == second.bytes())
 }
 
-/// What is to be found in the first half.
+/// Expected contents of the first half.
 #[derive(Clone, Default)]
 struct Expected {
     /// Odd blocks that cannot be read.
     lost: BTreeSet<u64>,
-    /// Odd blocks that perhaps cannot.
+    /// Odd blocks that may be unreadable.
     doubtful: BTreeSet<u64>,
-    /// Which version even blocks have.
+    /// Version of even blocks.
     even: u64,
 }
 
@@ -171,15 +171,15 @@ impl Expected {
     }
 }
 
-/// A drive that was written twice over. What was written last is in superblocks without summary:
-/// that is none of the first half.
+/// Writes a drive twice. The last writes are in superblocks without summary; they are not in the
+/// first half.
 async fn write_twice(ssd: &Ssd) {
     write(ssd, 0..BLOCKS, 0).await;
     write(ssd, 0..BLOCKS, 1).await;
     write(ssd, BLOCKS / 2..BLOCKS, 1).await;
 }
 
-/// Lost blocks that were written or discarded are like others again.
+/// Checks that lost blocks become normal again when they are written or discarded.
 async fn make_whole(ssd: &Ssd, lost: &BTreeSet<u64>) -> Result<(), String> {
     let mut odd = lost.iter().copied().filter(|lba| lba % 2 == 1);
     let discarded = odd.next().expect("some were harmed");
@@ -192,7 +192,7 @@ async fn make_whole(ssd: &Ssd, lost: &BTreeSet<u64>) -> Result<(), String> {
     Expected { even: 2, ..Expected::default() }.check(ssd).await
 }
 
-/// Writes a drive, harms it, has it collected, cuts its power, and so on.
+/// Writes a drive, harms it, has it collected, cuts its power, and checks it after each step.
 fn harmed(
     seed: u64,
     fault: Option<Fault>,
@@ -230,7 +230,7 @@ fn harmed(
     })
 }
 
-/// The same with bits flipped here and there.
+/// Same as [`harmed`], with random bit flips.
 pub(crate) fn damage_is_kept_apart(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     harmed(seed, fault, |ssd, rng| flip_bits(ssd, rng, 30))
 }
@@ -308,7 +308,7 @@ fn damaged_summaries_harm_nothing() {
     });
 }
 
-/// Blocks that cannot be read; what can is zeros.
+/// Returns the unreadable blocks. Readable blocks must be zeros.
 async fn unreadable(ssd: &Ssd) -> BTreeSet<u64> {
     let mut lost = BTreeSet::new();
     for lba in 0..BLOCKS {
@@ -336,7 +336,8 @@ fn what_was_there_from_the_beginning_can_be_lost_as_well() {
             });
             let lost = unreadable(&ssd).await;
             assert!(!lost.is_empty() && lost.len() < 200, "{} blocks were lost", lost.len());
-            handle.sleep(Nanos::from_millis(500)).await; // they are moved
+            // The lost blocks are moved.
+            handle.sleep(Nanos::from_millis(500)).await;
             let stats = ssd.report(set_id(0)).expect("it is there").firmware;
             assert!(stats.reclaims > 0 && stats.blocks_lost > 0, "{stats:?}");
             assert_eq!(unreadable(&ssd).await, lost);

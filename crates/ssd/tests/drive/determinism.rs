@@ -1,4 +1,4 @@
-//! The same seed gives the same run, to the last step; another seed another one.
+//! The same seed gives the same run, step by step; another seed gives another run.
 
 use block::BlockDevice;
 use block::nvme::{Event, Events, PlmConfig, Thresholds, WindowSelect};
@@ -8,13 +8,14 @@ use ssd::{Precondition, Ssd, WritePacing};
 use crate::load::{Command, closed_loop, set};
 use ssd::specimens::small;
 
-/// Everything that can be seen of a run with reads and writes in two sets, collection and windows.
+/// Returns all observable results of a run with reads and writes in two sets, collection and
+/// windows.
 fn run(seed: u64) -> (u64, String) {
     let rt = Runtime::new(seed);
     let mut profile = small::profile(2);
     let windows = profile.plm.as_mut().expect("it has windows");
     (windows.dtwin_time_max_ms, windows.ndwin_time_min_low_ms) = (60, 20);
-    // Whatever else takes turns or is drawn at random.
+    // Other mechanisms that take turns or draw random numbers.
     profile.background.pacing = Some(WritePacing { percent: 60.0, burst_blocks: 3 });
     profile.host.jitter_us = 2.0;
     let ssd = Ssd::new(&rt.handle(), &profile, Precondition::Random(0.9));
@@ -35,7 +36,7 @@ fn run(seed: u64) -> (u64, String) {
             let (of, first) = (set(1 + client as u16 % 2), rng.below(13_000));
             let blocks = 1 + rng.below(4) as u32;
             match client {
-                // Set 1 is written now and then, and its windows end each time.
+                // Set 1 is written occasionally; each write ends its window.
                 0 | 2 if rng.chance(0.999) => Command::Read { set: of, first, blocks },
                 1 => Command::Read { set: of, first, blocks },
                 _ => Command::Write { set: of, first, blocks },

@@ -1,4 +1,4 @@
-//! Discards: what they cost, and that nothing else has to hear of them by chance.
+//! Discards: their cost, and independence from unrelated events.
 
 use block::nvme::{PlmConfig, WindowSelect};
 use block::{Block, BlockDevice};
@@ -10,7 +10,7 @@ use crate::harness::{ClientIo, Machine, planted, set_id};
 use ssd::specimens::shape::{most_blocks, set_blocks};
 use ssd::specimens::small;
 
-/// One die; superblocks of 16 pages of one block each.
+/// Returns a drive with one die and superblocks of 16 pages of one block each.
 fn narrow(superblocks: u32) -> SsdProfile {
     let mut profile = small::profile(1);
     profile.flash.geometry = Geometry {
@@ -55,7 +55,7 @@ fn who_empties_the_buffer_goes_on_when_all_that_waited_was_discarded() {
         let config = PlmConfig { enabled: true, ..PlmConfig::default() };
         ssd.configure_plm(set_id(0), config).await.expect("it has windows");
         ssd.select_window(set_id(0), WindowSelect::Dtwin).await.expect("it has windows");
-        // It stays in the buffer, and the flusher stands at the gate.
+        // The blocks stay in the buffer, and the flusher waits at the gate.
         ssd.client_write(set_id(0), 0, vec![Block::new(b"new"); 2]).await.expect("there is room");
         ssd.discard(set_id(0), 0, 2).await.expect("it never fails");
         ssd.select_window(set_id(0), WindowSelect::Ndwin).await.expect("it has windows");
@@ -95,7 +95,7 @@ fn what_is_written_after_a_discard_is_found_wherever_it_lies() {
     let mut profile = narrow(40);
     profile.buffer.has_capacitors = false;
     let blocks = profile.blocks_per_set();
-    // Among these orders there are some that put blocks into the slots they were prefilled in.
+    // Some of these orders put blocks into the slots in which they were prefilled.
     for offset in (0..blocks).step_by(15) {
         let machine = Machine::format(1, &profile, Precondition::Sequential(1.0), planted(None));
         let ssd = machine.ssd.clone();

@@ -1,4 +1,4 @@
-//! The erases of a superblock, one after the other or side by side.
+//! Erases of a superblock, sequential or parallel.
 
 use block::Block;
 use flash::FlashStats;
@@ -9,10 +9,11 @@ use crate::harness::ClientIo;
 use crate::load::set;
 use ssd::specimens::small;
 
-/// Superblocks that may be on their way out at a time.
+/// Superblocks that may be collected at a time.
 const LEAVING: u64 = 2;
 
-/// Most blocks whose erase ended within one millisecond, while a full drive was overwritten, and all.
+/// Overwrites a full drive. Returns the most blocks whose erase ended within one millisecond, and
+/// all erased blocks.
 fn erased_at_a_time(profile: &SsdProfile) -> (u64, u64) {
     let rt = Runtime::new(3);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));

@@ -1,4 +1,4 @@
-//! Sets that are lost: taken away, or not able to come back from a power cut. The others live on.
+//! Lost sets: failed, or not recovered after a power cut. The other sets continue.
 
 use block::nvme::{PlmConfig, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force};
@@ -68,8 +68,8 @@ fn a_set_that_is_taken_away_answers_nothing_any_more() {
     });
 }
 
-/// A drive of two sets with data in their buffers, or without capacitors on flash, and power off.
-/// Before that `cuts` power cuts came and went.
+/// Returns a drive of two sets after a power cut, with data in its buffers, or without capacitors
+/// on flash. `cuts`: number of earlier power cuts.
 fn cut(profile: &SsdProfile, cuts: u64) -> SsdImage {
     let mut machine = Machine::format(1, profile, Precondition::Empty, planted(None));
     for seed in 0..=cuts {
@@ -81,7 +81,7 @@ fn cut(profile: &SsdProfile, cuts: u64) -> SsdImage {
                 write(&ssd, set).await;
                 ssd.flush(set_id(set)).await.expect("it never fails");
             }
-            // What is not needed any more is erased.
+            // Obsolete dumps are erased.
             handle.sleep(Nanos::from_millis(20)).await;
         });
         let (image, _) = machine.power_cut(&mut Rng::new(seed));
@@ -93,7 +93,7 @@ fn cut(profile: &SsdProfile, cuts: u64) -> SsdImage {
     unreachable!("the loop ends with a power cut")
 }
 
-/// Pages of the reserved region that something is in.
+/// Returns the pages of the reserved region that hold a dump.
 fn dumped(array: &mut NandArray, profile: &SsdProfile) -> Vec<PageAddress> {
     const MAGIC: &[u8] = b"PMUD";
     let pages = (0..profile.flash_of_set().geometry.pages()).map(PageAddress);
@@ -104,7 +104,8 @@ fn dumped(array: &mut NandArray, profile: &SsdProfile) -> Vec<PageAddress> {
         .collect()
 }
 
-/// Recovers from `image` with `harm` done to what set 0 has saved, and says what became of it.
+/// Recovers from `image` after `harm` was done to the dump of set 0. Returns why the set was lost,
+/// if it was.
 fn recover_with(
     profile: &SsdProfile,
     mut image: SsdImage,
@@ -142,7 +143,7 @@ fn a_set_whose_dump_is_damaged_is_lost_and_says_so() {
             let failure = recover_with(&profile, cut(&profile, cuts), |array, pages| {
                 assert!(array.flip_bit(pages[0], 77));
             });
-            // Without capacitors the very first dump could have been under way.
+            // Without capacitors the very first dump could have been in flight.
             let expected = (has_capacitors || cuts > 0).then_some(SetFailure::DumpDamaged);
             assert_eq!(failure, expected, "capacitors: {has_capacitors}, {cuts} power cuts before");
         }

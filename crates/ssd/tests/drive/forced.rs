@@ -1,4 +1,4 @@
-//! Commands are under way from the call on; forced writes are durable when they are acknowledged.
+//! Commands are in flight from the call on; forced writes are durable when they are acknowledged.
 
 use block::{Block, BlockDevice, Force};
 use runtime::{IoClass, Rng};
@@ -21,7 +21,7 @@ fn commands_are_under_way_while_another_is_awaited() {
         let start = handle.now();
         ssd.client_read(set_id(0), 5_000, 1).await.expect("it is there");
         let alone = handle.now() - start;
-        // Each on a die of its own.
+        // Each read on a die of its own.
         let start = handle.now();
         let reads =
             [0, 1, 2, 3].map(|die| ssd.read(set_id(0), die * 12 * 4, 1, IoClass::ClientRead));
@@ -30,7 +30,7 @@ fn commands_are_under_way_while_another_is_awaited() {
         }
         let all = handle.now() - start;
         assert!(all.0 < 2 * alone.0, "four reads take {all}, one {alone}");
-        // Nobody waits for it, and it is done.
+        // The command is executed although its future is dropped.
         drop(ssd.client_write(set_id(0), 7, vec![Block::new(b"unseen")]));
         handle.sleep(alone).await;
         let found = ssd.client_read(set_id(0), 7, 1).await;

@@ -1,4 +1,4 @@
-//! A drive and the runtime it runs in.
+//! A drive and its runtime.
 
 use block::nvme::SetId;
 use block::{Block, BlockDevice, DeviceError, Force};
@@ -6,7 +6,7 @@ use flash::CutReport;
 use runtime::{IoClass, Nanos, Rng, Runtime};
 use ssd::{Fault, Planted, Precondition, Recovery, Ssd, SsdImage, SsdProfile};
 
-/// Reads and writes as clients do them who want nothing special.
+/// Reads and writes with default options.
 pub(crate) trait ClientIo {
     fn client_read(
         &self,
@@ -42,7 +42,7 @@ impl ClientIo for Ssd {
     }
 }
 
-/// The number of a set that the model counts from 0.
+/// Returns the identifier of the set that the model numbers from 0.
 pub(crate) fn set_id(set: u16) -> SetId {
     SetId::new(set + 1).expect("numbers begin with 1")
 }
@@ -72,7 +72,7 @@ impl Machine {
         self.rt.handle().now()
     }
 
-    /// Cuts the power; whatever ran is gone.
+    /// Cuts the power; all tasks are dropped.
     pub(crate) fn power_cut(self, rng: &mut Rng) -> (SsdImage, CutReport) {
         let (image, reports) = self.ssd.power_cut(rng);
         (image, sum(&reports))
@@ -88,7 +88,7 @@ impl Machine {
     }
 }
 
-/// A drive on its way up, and the runtime it runs in.
+/// A drive in recovery, and its runtime.
 pub(crate) struct Comeback {
     rt: Runtime,
     recovery: Recovery,
@@ -112,7 +112,8 @@ impl Comeback {
         Machine { rt, ssd }
     }
 
-    /// Goes on until the flash was given that many operations. False if the drive is up before.
+    /// Runs until the flash has received that many operations. Returns false if the recovery ended
+    /// before.
     pub(crate) fn run_to(&self, operations: u64) -> bool {
         let recovery = &self.recovery;
         let is_there = || recovery.flash_operations() >= operations;

@@ -1,5 +1,5 @@
-//! Sets do not disturb each other (Vigil-KV, ATC'22, figure 8c): what one writes does not change
-//! the latency of a read in another, windows or not. In a drive of one set it does.
+//! Sets do not disturb each other (Vigil-KV, ATC'22, figure 8c): writes to one set do not change
+//! the latency of reads in another, with or without windows. In a drive of one set they do.
 
 use block::nvme::{PlmConfig, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, Force};
@@ -8,21 +8,21 @@ use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::load::{Command, closed_loop, run, set};
 
-/// Random reads of one block, one at a time, from the first eighth of the drive.
+/// Random one-block reads, one at a time, from the first eighth of the drive.
 const READS: u64 = 2_000;
 
-/// What else goes on while the reads are measured.
+/// Other load during the measured reads.
 #[derive(Clone, Copy)]
 enum Neighbour {
     Idle,
-    /// Random writes of this many blocks, and reads of as many in between.
+    /// Random writes of this many blocks, with reads of as many in between.
     Busy {
         set: u16,
         blocks: u32,
     },
 }
 
-/// The latencies of reads in set 1.
+/// Returns the latencies of reads in set 1.
 fn latencies(profile: &SsdProfile, neighbour: Neighbour) -> Vec<Nanos> {
     let rt = Runtime::new(3);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
@@ -64,12 +64,12 @@ fn what_one_set_writes_another_does_not_feel() {
         let busy = Neighbour::Busy { set: 2, blocks };
         let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
         let shared = (latencies(&profile, Neighbour::Idle), latencies(&profile, busy));
-        // A link that takes no time is never shared.
+        // A link that takes no time causes no waits.
         profile.host.read_mb_per_s = 1e9;
         profile.host.write_mb_per_s = 1e9;
         let (alone, beside) = (latencies(&profile, Neighbour::Idle), latencies(&profile, busy));
         assert!(alone == beside, "to the nanosecond");
-        // On the real one a transfer of the neighbour's data can be in the way, and some
+        // On the real link a transfer of the neighbour's data can delay the read, and so can some
         // completions.
         let (alone, beside) = shared;
         let transfer_us = f64::from(blocks * BLOCK_BYTES + 10 * 64) / 3_200.0;
@@ -93,7 +93,7 @@ fn in_a_drive_of_one_set_reads_wait_for_writes() {
     assert!(longest(&beside).0 > 5 * longest(&alone).0);
 }
 
-/// Pages that the flash read ahead of a client that reads in order, before its window and in it.
+/// Counts pages read ahead for a sequential client, before its window and in it.
 #[test]
 fn nothing_is_read_ahead_in_a_deterministic_window() {
     let rt = Runtime::new(3);
@@ -113,7 +113,7 @@ fn nothing_is_read_ahead_in_a_deterministic_window() {
         let config = PlmConfig { enabled: true, ..PlmConfig::default() };
         ssd.configure_plm(set(1), config).await.expect("it has windows");
         ssd.select_window(set(1), WindowSelect::Dtwin).await.expect("it has windows");
-        // Read on, and begun anew.
+        // The old sequence continues, and a new one starts.
         in_order(100).await;
         in_order(10_000).await;
         assert!(before > 0, "nothing was read ahead outside the window");
@@ -121,7 +121,8 @@ fn nothing_is_read_ahead_in_a_deterministic_window() {
     });
 }
 
-/// Random reads of clients one after the other, beside writes and compactions if they are told of.
+/// Returns latencies of random client reads, one after the other; if `is_busy`, with concurrent
+/// writes and compactions.
 fn latencies_of_clients(profile: &SsdProfile, is_busy: bool) -> Vec<Nanos> {
     let rt = Runtime::new(3);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
@@ -158,7 +159,7 @@ fn latencies_of_clients(profile: &SsdProfile, is_busy: bool) -> Vec<Nanos> {
 #[test]
 fn clients_are_undisturbed_if_the_profile_says_so() {
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
-    // A read that is tried again takes longer wherever it runs.
+    // A read retry takes longer in any lane.
     profile.flash.errors = None;
     let alone = latencies_of_clients(&profile, false);
     let beside = latencies_of_clients(&profile, true);

@@ -1,4 +1,4 @@
-//! Clients that each keep one command under way, and how fast that went.
+//! Clients with one command in flight each, and their throughput.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,19 +10,19 @@ use ssd::Ssd;
 
 use crate::harness::ClientIo;
 
-/// A set by number.
+/// Returns the set with this number.
 pub(crate) fn set(id: u16) -> SetId {
     SetId::new(id).expect("sets are counted from 1")
 }
 
-/// What a client does next.
+/// The next command of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Read { set: SetId, first: u64, blocks: u32 },
     Write { set: SetId, first: u64, blocks: u32 },
 }
 
-/// Does a command and says how long it took.
+/// Executes a command and returns its latency.
 pub(crate) async fn run(handle: &Handle, ssd: &Ssd, command: Command) -> Nanos {
     let start = handle.now();
     match command {
@@ -37,7 +37,7 @@ pub(crate) async fn run(handle: &Handle, ssd: &Ssd, command: Command) -> Nanos {
     handle.now() - start
 }
 
-/// Commands that ended in the time that was measured.
+/// Commands that ended in the measured time.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     span: Nanos,
@@ -53,8 +53,8 @@ impl Measured {
         self.commands() as f64 / self.span.as_secs_f64()
     }
 
-    /// Which part it is of what `per_second` commands would have been. Asserts that it is no more,
-    /// beside the commands that were `under_way` when the time began.
+    /// Returns the ratio of the measured commands to `per_second`. Asserts that it does not exceed
+    /// 1, apart from the commands that were `under_way` when the measurement began.
     pub(crate) fn share_of(&self, per_second: f64, under_way: usize) -> f64 {
         let most = per_second * self.span.as_secs_f64();
         let commands = self.commands() as f64;
@@ -67,8 +67,8 @@ impl Measured {
     }
 }
 
-/// `clients` clients, each of which does what `next` says, one command after the other. What ends
-/// within `warm_up` is not counted; then counting goes on for `span`.
+/// Runs `clients` clients, each of which executes the commands of `next`, one after the other.
+/// Commands that end within `warm_up` are not counted; those of the following `span` are.
 pub(crate) async fn closed_loop(
     handle: &Handle,
     ssd: &Ssd,

@@ -1,9 +1,9 @@
 //! The block drive as its users see it: latencies, and random commands, power cuts, crash points
-//! and planted faults against a model.
+//! and planted faults, all compared with a model.
 //!
-//! Trials are numbered by seed. A failure prints the command that replays it:
-//! `LEVELHEAD_SEED=N cargo test -p ssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
-//! them than the default.
+//! Trials are numbered by seed. A failure prints the command that replays it: `LEVELHEAD_SEED=N
+//! cargo test -p ssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
+//! default.
 
 mod admin;
 mod agreement;

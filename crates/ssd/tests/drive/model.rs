@@ -4,13 +4,13 @@ use crate::tally::Tally;
 use crate::trial::run_trial;
 use ssd::specimens::shape::Shape;
 
-/// A number from the environment: the one thing a test may be told from outside.
+/// Returns a number from the environment: the only input of a test.
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Runs trials; `test` is what the replay asks for.
+/// Runs trials. `test` is the name in the replay command.
 fn model_agrees(test: &str, default: u64, shape_of: impl Fn(u64) -> Shape) -> Tally {
     let seeds = match number("LEVELHEAD_SEED") {
         Some(seed) => seed..seed + 1,
@@ -58,7 +58,8 @@ fn the_same_seed_runs_the_same_way() {
     }
 }
 
-/// Reads brought data into danger faster than these could move, and no room was ever made for a lockdown.
+/// Regression: reads endangered data faster than they could be moved, and a lockdown never got its
+/// room.
 #[test]
 fn a_drive_whose_data_are_in_danger_makes_room_all_the_same() {
     let tally = run_trial(620_193, &Shape::of_restless_seed(620_193), None);
@@ -66,7 +67,8 @@ fn a_drive_whose_data_are_in_danger_makes_room_all_the_same() {
     assert!(tally.reclaims > 0, "{tally}");
 }
 
-/// Clients waited for mapping pages, these for superblocks, and collection for clients.
+/// Regression, a deadlock: clients waited for mapping pages, these for superblocks, and collection
+/// for clients.
 #[test]
 fn a_paged_drive_comes_to_no_standstill() {
     let tally = run_trial(689, &Shape::of_seed(689), None).expect("the model agrees");

@@ -1,4 +1,4 @@
-//! Write pacing, submission queues in turns, and what a host takes to notice completions.
+//! Write pacing, turns of submission queues, and the host's delay in noticing completions.
 
 use block::{Block, BlockDevice};
 use catalogue::Entry;
@@ -12,12 +12,12 @@ use crate::load::{Command, Measured, closed_loop, set};
 const WARM_UP: Nanos = Nanos::from_millis(2_000);
 const SPAN: Nanos = Nanos::from_millis(4_000);
 
-/// Random overwriting by so many clients, of a drive that was overwritten for long.
+/// Overwrites a drive in steady state at random, with `clients` clients.
 async fn overwritten(handle: &Handle, ssd: &Ssd, clients: usize) -> Measured {
     overwritten_for(handle, ssd, clients, (WARM_UP, SPAN)).await
 }
 
-/// The same, measured for the second time from the end of the first on.
+/// Same as [`overwritten`], with `times` as warm-up and measured span.
 async fn overwritten_for(
     handle: &Handle,
     ssd: &Ssd,
@@ -42,7 +42,7 @@ fn with_pacing(percent: Option<f64>) -> Measured {
     rt.block_on(async move { overwritten(&handle, &ssd, 64).await })
 }
 
-/// Collection that waits for clients is no reason for data in danger to wait, too.
+/// Data in danger must move even while collection waits for clients.
 #[test]
 fn data_that_were_read_often_move_while_collection_waits_for_clients() {
     let mut profile = amplification::profile();
@@ -69,7 +69,7 @@ fn data_that_were_read_often_move_while_collection_waits_for_clients() {
     });
 }
 
-/// The longest wait of a write over the mean of all.
+/// Returns the ratio of the longest write latency to the mean.
 fn longest_over_mean(measured: &Measured) -> f64 {
     let longest = measured.latencies.iter().max().expect("there were some");
     longest.as_secs_f64() / measured.mean().as_secs_f64()
@@ -88,7 +88,8 @@ fn paced_writes_come_evenly_and_at_the_rate_that_the_arithmetic_gives() {
             longest_over_mean(measured)
         );
     }
-    // The sum of the dies' times is what they can do, less what waits for channels. (The sum itself: `pacing.rs`.)
+    // The arithmetic is the sum of the dies' times, which waits for channels reduce. (`pacing.rs`
+    // tests the sum itself.)
     let of_arithmetic = paced.per_second() / 0.8;
     for most in [&unpaced, &all] {
         assert!((0.9..1.0).contains(&(most.per_second() / of_arithmetic)), "{of_arithmetic}");
@@ -115,7 +116,8 @@ fn a_burst_before_a_discard_of_everything_keeps_no_write_out() {
     assert!(after.per_second() > before.per_second() * 2.0, "nothing is left to be moved");
 }
 
-/// The mean of reads, one at a time by `queue`, beside 256 writers by queue 1 of a drive with eight slots.
+/// Returns the mean latency of reads, one at a time in `queue`, with 256 writers in queue 1, on a
+/// drive with eight slots.
 fn reads_beside_a_flood(queue: u16) -> Nanos {
     let mut profile = amplification::profile();
     profile.controller.queue_depth = 8;

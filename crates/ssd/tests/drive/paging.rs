@@ -1,11 +1,11 @@
-//! A mapping of which memory holds a part: what reads and writes cost then.
+//! Costs of reads and writes with a paged mapping.
 
 use runtime::{Nanos, Runtime};
 use ssd::{PagedMapping, Precondition, SetStats, Ssd, SsdProfile};
 
 use crate::load::{Command, Measured, closed_loop, set};
 
-/// A quarter of the mapping is in memory: random blocks find their place there one time in four.
+/// A quarter of the mapping is in memory: one in four random blocks finds its place there.
 const SHARE: f64 = 0.25;
 
 fn profile(is_paged: bool) -> SsdProfile {
@@ -17,7 +17,8 @@ fn profile(is_paged: bool) -> SsdProfile {
     profile
 }
 
-/// One client does random commands on a drive that was written once: what was measured, and the counters.
+/// Runs one client with random commands on a sequentially written drive. Returns the measurement
+/// and the counters.
 fn at_random(profile: &SsdProfile, command: fn(u64) -> Command, span: u64) -> (Measured, SetStats) {
     at_random_on(profile, Precondition::Sequential(1.0), command, span)
 }
@@ -32,7 +33,7 @@ fn at_random_on(
     let ssd = Ssd::new(&rt.handle(), profile, before);
     let (handle, blocks, drive) = (rt.handle(), profile.blocks_per_set(), ssd.clone());
     let measured = rt.block_on(async move {
-        // By then memory is full of mapping pages.
+        // By then the cache of mapping pages is full.
         let times = (Nanos::from_millis(500), Nanos::from_millis(span));
         closed_loop(&handle, &drive, 1, times, move |_, rng| command(rng.below(blocks))).await
     });
@@ -67,13 +68,13 @@ fn each_write_whose_place_is_not_in_memory_has_a_page_read_and_one_written() {
         (stats.mapping_reads as f64 / blocks, stats.mapping_writes as f64 / blocks);
     println!("{blocks} blocks, {read:.3} pages read for each, {written:.3} written");
     assert!((read / (1.0 - SHARE) - 1.0).abs() < 0.05, "{read}");
-    // All that is in memory was changed there.
+    // All pages in memory were modified there.
     assert!((written / read - 1.0).abs() < 0.1, "{written}");
 }
 
-/// A drive that was written at random, and in which a page of the mapping is in memory, a third or all but one, goes on.
-/// Each write changes a mapping page, and so does each block that is moved, unless others of its superblock have
-/// changed the same one: then it is written once for all of them.
+/// A randomly written drive keeps working with any share of the mapping in memory: one page, a
+/// third, or all but one page. Each write modifies a mapping page, and so does each moved block,
+/// unless other blocks of its superblock modified the same page: then it is written once for all.
 #[test]
 fn a_full_drive_goes_on_whatever_share_of_the_mapping_is_in_memory() {
     let write = |first| Command::Write { set: set(1), first, blocks: 1 };

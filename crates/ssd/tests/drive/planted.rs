@@ -1,4 +1,4 @@
-//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//! Tests of the tests: deliberate bugs, each of which some trial must catch by its symptoms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,19 +12,19 @@ use ssd::specimens::shape::Shape;
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;
 
-/// A client read what it must not: an older version, or one that nobody wrote.
+/// A client read a wrong version: an older one, or one that was never written.
 const WRONG_READ: &str = "read: block";
-/// A client could not read what it had written.
+/// A client could not read a block that it had written.
 const UNREADABLE: &str = "Unreadable";
-/// A power cut left what it must not: an older version, or a block that cannot be read.
+/// A power cut left a wrong state: an older version, or an unreadable block.
 const WRONG_AFTER_CUT: &str = "after recovery: block";
-/// A set did not come back from a power cut.
+/// A set did not recover from a power cut.
 const LOST_SET: &str = "after recovery: NVM set";
-/// Some client waits for ever.
+/// A client hangs.
 const HANGS: &str = "hangs in";
 
-/// What a fault does, in the words of a complaint: some of these. It counts as caught only by that,
-/// and not by what it harms besides.
+/// Symptoms of a fault, as substrings of a complaint; one of them must occur. Other harm does not
+/// count as catching the fault.
 fn symptoms(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::MapBeforeProgram | Fault::EraseUnderReaders | Fault::NoReclaim => &[UNREADABLE],
@@ -45,7 +45,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
             "internal work in a deterministic window",
         ],
         Fault::EraseDumpInUse => &[LOST_SET],
-        // The block reads as zeros: without an error, and without bytes.
+        // The block reads as zeros: no error, and no bytes.
         Fault::LostAsZeros => &["lost: true, version: Ok(None)"],
         Fault::LockdownWithoutRoom => &[HANGS],
     }
@@ -65,28 +65,28 @@ fn every_planted_fault_is_caught_by_what_it_does() {
     }
 }
 
-/// A drive that a fault can harm.
+/// Returns a drive that a fault can harm.
 fn shape(seed: u64, fault: Fault) -> Shape {
     let mut shape = Shape::of_seed(seed);
     let has_capacitors = &mut shape.profile.buffer.has_capacitors;
     match fault {
-        // With capacitors nothing has to be saved at work.
+        // With capacitors nothing must be saved during operation.
         Fault::EraseBeforeSaved | Fault::FlushTooEarly | Fault::IgnoreForce => {
             *has_capacitors = false;
         }
-        // Without them nothing is dumped; a drive may have no dump, and does not miss it.
+        // Without capacitors there is no dump at a power cut; a missing dump is no error.
         Fault::DumpWithoutBuffer | Fault::EraseDumpInUse => *has_capacitors = true,
         _ => {}
     }
     shape
 }
 
-/// What went wrong in the trial of `seed` with `fault` planted, as a complaint or a panic.
+/// Returns the complaint or panic of the trial of `seed` with `fault` planted.
 fn complaint(seed: u64, fault: Fault) -> Option<String> {
     let trial = || match fault {
         // Needs damaged pages, which ordinary trials do not have.
         Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
-        // Needs two power cuts in a row, the first while a superblock is erased.
+        // Needs two power cuts in a row, the first during the erase of a superblock.
         Fault::FillErased => cut_right_after_a_recovery(seed, Some(fault)),
         _ => run_trial(seed, &shape(seed, fault), Some(fault)).map(|_| ()),
     };

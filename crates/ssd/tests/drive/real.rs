@@ -1,4 +1,4 @@
-//! The drive that one can buy, and another one made from it.
+//! A commercial drive, and another one derived from its profile.
 
 use block::BLOCK_BYTES;
 use catalogue::Entry;
@@ -30,8 +30,8 @@ fn reads_and_writes(profile: &SsdProfile) -> (f64, f64) {
     (one(false), one(true))
 }
 
-/// A drive of twice the dies is made by changing capacity, spare and rates, and nothing else: the memory that a mapping takes goes with the
-/// capacity.
+/// A drive with twice the dies needs changes of capacity, spare and rates only: the memory of the
+/// mapping grows with the capacity.
 #[test]
 fn another_drive_is_made_by_changing_capacity_spare_and_rates() {
     let small = SsdProfile::load("pm9a3-960gb").expect("built in");

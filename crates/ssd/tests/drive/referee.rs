@@ -1,14 +1,14 @@
 //! The referee: a small event model of a block drive, to check the large one against.
 //!
-//! It was written from the description of the mechanism (stations, who waits for whom, which superblock is
-//! collected) and shares no code with the crate: no runtime, no flash, no mapping, times as plain numbers
-//! of microseconds. What both have in common is the description, so what the referee cannot find is a fault of
-//! that; docs/model.md says what hardware is described.
+//! It was written from the description of the mechanism (stations, queues, the choice of the
+//! superblock to collect) and shares no code with the crate: no runtime, no flash, no mapping;
+//! times are plain numbers of microseconds. Both share the description, so the referee cannot find
+//! errors in it; docs/model.md lists the hardware described.
 
 pub(crate) mod greedy;
 pub(crate) mod reads;
 
-/// Numbers that look random: Marsaglia's xorshift.
+/// Pseudo-random numbers: Marsaglia's xorshift.
 pub(crate) struct Dice(u64);
 
 impl Dice {

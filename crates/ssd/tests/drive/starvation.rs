@@ -1,4 +1,4 @@
-//! What nobody waits for must not make others wait for ever, nor wait for ever itself where data
+//! Starvation: speculative work must not block other work forever, and must itself proceed if data
 //! depend on it.
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::harness::{ClientIo, Machine, planted, set_id};
 use ssd::specimens::shape::{most_blocks, set_blocks};
 use ssd::specimens::small;
 
-/// A drive of one die that reads and programs page by page, filled to the brim.
+/// Returns a full drive with one die that reads and programs page by page.
 fn narrow() -> SsdProfile {
     let mut profile = small::profile(1);
     let flash = &mut profile.flash;
@@ -45,7 +45,7 @@ fn fill(mut profile: SsdProfile) -> SsdProfile {
     profile
 }
 
-/// Reads one block over and over.
+/// Reads one block again and again.
 async fn hammer(ssd: Ssd, lba: u64) {
     loop {
         ssd.client_read(set_id(0), lba, 1).await.expect("nothing is damaged");
@@ -56,7 +56,7 @@ async fn write(ssd: &Ssd, lba: u64) {
     ssd.client_write(set_id(0), lba, vec![Block::new(b"new")]).await.expect("there is room");
 }
 
-/// Does `work`, which must not take longer than `span`, though others go on for ever.
+/// Runs `work`, which must end within `span` although other tasks run forever.
 async fn within(handle: &Handle, span: Nanos, what: &'static str, work: impl Future<Output = ()>) {
     let is_done = Rc::new(Cell::new(false));
     let (watched, clock) = (Rc::clone(&is_done), handle.clone());
@@ -78,12 +78,12 @@ fn reading_ahead_holds_nobody_up_where_demand_never_ends() {
         for _ in 0..4 {
             handle.spawn("hammer", hammer(ssd.clone(), blocks - 1));
         }
-        // A client that goes on three times is read ahead of; then it waits.
+        // After three sequential reads the client's next blocks are read ahead; then it waits.
         for lba in 0..3 {
             ssd.client_read(set_id(0), lba, 1).await.expect("nothing is damaged");
         }
-        // Every superblock is collected, those as well that are being read ahead: odd blocks are
-        // written, even ones are moved.
+        // Every superblock is collected, including those being read ahead: odd blocks are written,
+        // even ones are moved.
         let before = ssd.report(set_id(0)).expect("it is there").firmware.slots_moved;
         within(&handle, Nanos::from_millis(20_000), "writing", async {
             for lba in (1..blocks - 1).step_by(2) {

@@ -1,4 +1,4 @@
-//! What happened in trials: a mechanism that never ran was not tested.
+//! Counters of trials: a mechanism that never ran was not tested.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// By name; whatever is added up stands here once.
+    /// Returns all summed counters by name.
     fn all(&mut self) -> [(&'static str, &mut u64); 20] {
         [
             ("commands", &mut self.commands),
@@ -65,7 +65,7 @@ impl Tally {
         self.trace = self.trace.rotate_left(1) ^ other.trace;
     }
 
-    /// Counts what a set did since it has power.
+    /// Counts the work of a set since power-up.
     pub(crate) fn count(&mut self, report: &SetReport) {
         let firmware = &report.firmware;
         self.add(&Self {
@@ -93,14 +93,15 @@ impl Tally {
         self.torn += u64::from(cut.torn);
     }
 
-    /// Power failed again and again, also while drives came back, and caught the flash at work.
+    /// Asserts that power failed often, also during recoveries, and with flash operations in
+    /// flight.
     pub(crate) fn assert_cuts_did_harm(&self, trials: u64) {
         assert!(self.power_cuts > 10 * trials, "too few power cuts: {self}");
         assert!(self.cuts_of_recoveries > trials, "too few power cuts of recoveries: {self}");
         assert!(self.torn > trials, "too few programs and erases were torn: {self}");
     }
 
-    /// Over many trials everything has to have happened.
+    /// Asserts that every mechanism ran in some trial.
     pub(crate) fn assert_everything_happened(&self) {
         for (name, count) in self.clone().all() {
             assert!(*count > 0, "no {name} in {self}");

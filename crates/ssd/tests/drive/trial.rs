@@ -13,16 +13,16 @@ use crate::tally::Tally;
 use crate::world::{UnderWay, World};
 use ssd::specimens::shape::Shape;
 
-/// A command that takes longer than that has hung. It is long because a window may wait for many
-/// operations of one die, each of which is passed over for up to 5 ms.
+/// A command that takes longer has hung. The limit is long because a window may wait for many
+/// operations of one die, each of which is delayed by up to 5 ms.
 const GRACE: Nanos = Nanos::from_millis(8_000);
-/// A drive that nobody uses comes to rest within this span: a large buffer of a drive with one die is
-/// emptied one program at a time, every 100 ms.
+/// An unused drive comes to rest within this span: a large buffer of a drive with one die is
+/// emptied by one program every 100 ms.
 const REST: Nanos = Nanos::from_millis(60_000);
-/// It has come to rest if it does nothing for that long.
+/// A drive without activity for this long has come to rest.
 const STILL: Nanos = Nanos::from_millis(250);
 
-/// Runs a trial. `Err` says what the drive got wrong.
+/// Runs a trial. Returns an error that describes the deviation of the drive from the model.
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
     let has_capacitors = shape.profile.buffer.has_capacitors;
@@ -34,7 +34,8 @@ pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Resul
         if rng.chance(0.3) {
             trial.end_cleanly(&machine)?;
             if rng.chance(0.3) {
-                continue; // without a power cut
+                // No power cut.
+                continue;
             }
         }
         trial.count(&machine);
@@ -62,7 +63,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Clients do what they do for a while. They are still at it when this returns.
+    /// Runs the clients for a while. They are still running when this returns.
     fn run_session(&mut self, machine: &Machine, rng: &mut Rng) -> Result<(), String> {
         start_clients(machine, &self.world, self.shape, rng);
         let longest = if rng.chance(0.2) { Nanos::from_millis(6) } else { self.shape.session };
@@ -70,7 +71,7 @@ impl Trial<'_> {
         let end = machine.now() + span;
         machine.rt.run_until(end);
         self.world.result()?;
-        // Whatever was under way half-way has had half a session; now it gets its grace.
+        // Commands in flight since the first half of the session get the grace period now.
         let half_way = Nanos(end.0 - span.0 / 2);
         let is_late = |world: &World| world.longest().filter(|(_, one)| one.since < half_way);
         let world = &self.world;
@@ -89,7 +90,7 @@ impl Trial<'_> {
         format!("client {client} hangs in {command:?} since {since}, now {now}: {state:?}")
     }
 
-    /// Clients end, and the drive comes to rest.
+    /// Stops the clients, and waits until the drive comes to rest.
     fn end_cleanly(&mut self, machine: &Machine) -> Result<(), String> {
         self.tally.clean_ends += 1;
         let (world, end) = (&self.world, machine.now() + GRACE);
@@ -117,7 +118,7 @@ impl Trial<'_> {
         world.result()
     }
 
-    /// Powers up, perhaps with further cuts on the way.
+    /// Powers up, possibly with further power cuts during recovery.
     fn power_up(&mut self, mut image: SsdImage, rng: &mut Rng) -> Machine {
         let profile = &self.shape.profile;
         while rng.chance(0.3) {
@@ -142,7 +143,7 @@ impl Trial<'_> {
         self.world.result()
     }
 
-    /// Adds up what the drive has done since it has power.
+    /// Adds the work of the drive since power-up.
     fn count(&mut self, machine: &Machine) {
         for set in 0..self.shape.sets() {
             let report = machine.ssd.report(set_id(set)).expect("it is there");

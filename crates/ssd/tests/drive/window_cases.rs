@@ -1,32 +1,33 @@
-//! Windows, told line by line in `tests/cases/*.case`: commands of a host, and when the drive was
-//! done with each. `UPDATE_GOLDENFILES=1` writes what follows from a change; read it before it is
-//! committed.
+//! Golden tests of windows, in `tests/cases/*.case`: host commands, and the time at which each
+//! completed. `UPDATE_GOLDENFILES=1` rewrites the expected output after a change; review it before
+//! committing.
 //!
 //! ```text
 //! device PROFILE [filled=in-order|random] [FIELD=VALUE ...]
 //!                                  a new drive; fields of its profile can be changed
 //! enable SET [events=all] [reads=N] [writes=N] [time=MS]
-//!                                  Set Features 13h: windows on, with what to warn of
-//! disable SET                      Set Features 13h: off
+//!                                  Set Features 13h: enables windows and warnings
+//! disable SET                      Set Features 13h: disables windows
 //! window SET dtwin|ndwin           Set Features 14h
-//! set-features FID cdw11=N cdw12=N the same in the raw
-//! log SET [raw=true]               Get Log Page 0Ah: field by field, or the bytes that are not 0
-//! status SET                       of it the window, what is left, and events, which are retained
+//! set-features FID cdw11=N cdw12=N Set Features with raw dwords
+//! log SET [raw=true]               Get Log Page 0Ah: fields, or the nonzero bytes
+//! status SET                       from log page 0Ah: the window, its rest, and its events,
+//!                                  which are retained
 //! events                           Get Log Page 0Bh
-//! async-event                      Asynchronous Event Request: waits for a notice, which has to be
+//! async-event                      Asynchronous Event Request: waits for a notice, which must be
 //!                                  enabled by bit 12 of feature 0Bh
 //! read | write | discard SET FIRST [blocks=N] [times=N] [step=N] [clients=N]
-//!                                  of each client `times` commands, one after the other, from
-//!                                  `step` to `step` blocks on: writes the next, reads the same,
-//!                                  if it is not given
+//!                                  `times` commands of each client, one after the other, `step`
+//!                                  blocks apart; by default writes are consecutive, and reads
+//!                                  repeat the same blocks
 //! flush SET
-//! stats SET                        counters of the firmware that are not 0
+//! stats SET                        nonzero counters of the firmware
 //! sleep TIME                       such as 20us, 5ms, 1.5s
-//! until TIME                       counted from when the drive was made
+//! until TIME                       since the creation of the drive
 //! wait                             for every command in the background
 //! ```
 //!
-//! `[background]` behind a command lets the next one begin at once.
+//! With `[background]` after a command the next one begins at once.
 
 mod step;
 mod words;
@@ -48,7 +49,7 @@ type Failure = Box<dyn Error>;
 struct Host {
     rt: Runtime,
     drive: Option<Ssd>,
-    /// Lines that are not printed yet, in the order in which they came up.
+    /// Lines not printed yet, in chronological order.
     lines: Rc<RefCell<String>>,
     background: Vec<JoinHandle<()>>,
 }
@@ -133,7 +134,7 @@ impl Host {
     }
 }
 
-/// Takes empty lines at the end away.
+/// Removes empty lines at the end.
 fn trim(lines: &mut String) {
     lines.truncate(lines.trim_end().len());
     lines.push('\n');
@@ -155,7 +156,7 @@ fn time(text: &str) -> Result<Nanos, Failure> {
     Ok(Nanos::from_micros_f64(number.parse::<f64>()? * us))
 }
 
-/// Sets a field of the profile, which is called as in its file.
+/// Sets a field of the profile, by its name in the profile file.
 fn change(profile: &mut SsdProfile, field: &str, value: &str) -> Result<(), Failure> {
     if field == "has_capacitors" {
         profile.buffer.has_capacitors = value.parse()?;

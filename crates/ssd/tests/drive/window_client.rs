@@ -1,4 +1,4 @@
-//! The client that takes a set from window to window, and what it checks there.
+//! The client that moves a set from window to window, and its checks.
 
 use block::nvme::{Budget, Events, PlmConfig, Status, Thresholds, WindowSelect, WindowStatus};
 use block::{BlockDevice, DeviceError};
@@ -10,17 +10,17 @@ use crate::client::Client;
 use crate::harness::set_id;
 use crate::world::Command;
 
-/// How a window stood when somebody looked.
+/// Observed state of a window.
 struct Look {
     status: WindowStatus,
     entered: u64,
     broken: u64,
-    /// What jobs and programs have done to the flash.
+    /// Flash operations of internal jobs and programs.
     internal: u64,
 }
 
 impl Client {
-    /// Window commands for ever.
+    /// Sends window commands until the session ends.
     pub(crate) async fn run_windows(self, has_windows: bool) {
         if !has_windows {
             return self.windows_are_refused().await;
@@ -116,7 +116,7 @@ impl Client {
 
     async fn look(&self) -> Look {
         let retains = self.below(2) == 0;
-        // Both at the same instant: the log is made when its command begins.
+        // Both at the same instant: the log is created when its command begins.
         let report = self.ssd.report(set_id(self.set)).expect("the set is there");
         let log = self.ssd.plm_log(set_id(self.set), retains).await.expect("the set is there");
         let SetReport { firmware, flash, .. } = report;
@@ -128,7 +128,7 @@ impl Client {
         }
     }
 
-    /// As long as the window lasts, the drive does nothing of its own.
+    /// Checks that the drive does no internal work during a window.
     async fn compare(&self, from: &Look) {
         let now = self.look().await;
         let is_same = now.entered == from.entered && now.broken == from.broken;
@@ -143,7 +143,7 @@ impl Client {
     }
 }
 
-/// Operations of the flash that no client waits for.
+/// Returns the flash operations that are not client reads or read-ahead.
 fn internal(flash: &FlashStats) -> u64 {
     let classes = [IoClass::Flush, IoClass::GcRead, IoClass::GcWrite, IoClass::Journal];
     let of_class = |class| {

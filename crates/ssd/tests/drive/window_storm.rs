@@ -1,5 +1,5 @@
-//! Windows come and go while clients do everything at once on a small drive that is nearly full:
-//! no command waits for what cannot happen any more, and none for long.
+//! Windows change while clients load a small, nearly full drive with all kinds of commands: no
+//! command waits for an impossible event, and none waits long.
 
 use block::nvme::{Budget, Events, PlmConfig, Thresholds, WindowSelect};
 use block::{Block, BlockDevice};
@@ -12,10 +12,10 @@ use ssd::specimens::small;
 
 const TRIALS: u64 = 16;
 const COMMANDS: u64 = 3_000;
-/// Beyond the longest NDWIN and the work of making room for a buffer on a drive of four dies.
+/// More than the longest NDWIN plus the time to make room for a buffer on a drive of four dies.
 const LONGEST: Nanos = Nanos::from_millis(1_000);
 
-/// A small drive whose windows follow rules at random.
+/// Returns a small drive with random window rules.
 fn profile(rng: &mut Rng) -> SsdProfile {
     let mut profile = small::profile(1);
     profile.buffer.has_capacitors = rng.chance(0.5);
@@ -29,7 +29,7 @@ fn profile(rng: &mut Rng) -> SsdProfile {
     profile
 }
 
-/// Chooses windows at random, for ever.
+/// Selects random windows, forever.
 async fn choose_windows(handle: Handle, ssd: Ssd) {
     let mut rng = handle.rng("windows");
     loop {

@@ -1,11 +1,11 @@
-//! The model: of each block, the versions that a read may return.
+//! The model: for each block, the versions that a read may return.
 //!
-//! Writes of one block may be under way at the same time, so versions are ordered in part only. The
-//! model counts events. A version is asked for at one event and takes effect between that and its
-//! acknowledgement, or the end of the first read that returned it. One version lies surely before
-//! another if it had taken effect when the other was asked for. A read must not return a version if
-//! another that lies surely behind it had taken effect when the read began; a power cut must not
-//! leave a version if another that lies surely behind it was durable.
+//! Writes of one block may be in flight at the same time, so versions are only partially ordered.
+//! The model numbers events. A version is requested at one event and takes effect between that
+//! event and its acknowledgement, or the end of the first read that returned it. Version A is
+//! surely older than version B if A had taken effect when B was requested. A read must not return a
+//! version if a surely newer one had taken effect when the read began; a power cut must not leave a
+//! version if a surely newer one was durable.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,11 +14,12 @@ use std::rc::Rc;
 use block::{BLOCK_BYTES, Block};
 use runtime::{Nanos, mix64};
 
-/// Counts events; `NEVER` is behind them all.
+/// Event number; `NEVER` comes after all events.
 type Tick = u64;
 const NEVER: Tick = u64::MAX;
 
-/// Tells versions apart. What was never written or was discarded has no stamp in its bytes.
+/// Identifies a version. Blocks that were never written, or were discarded, have no stamp in their
+/// bytes.
 type Stamp = u64;
 
 /// One version of one block.
@@ -27,20 +28,21 @@ struct Version {
     stamp: Stamp,
     is_zeros: bool,
     asked: Tick,
-    /// It has taken effect by then, if it ever does.
+    /// The latest event by which it has taken effect, if it ever does.
     latest: Tick,
-    /// It has taken effect by then for sure: what was before is gone. A discard may be ignored.
+    /// The event by which it has certainly taken effect, and replaced earlier versions. A discard
+    /// may be ignored.
     sure: Tick,
-    /// When its command was acknowledged.
+    /// The event of its command's acknowledgement.
     acknowledged: Tick,
-    /// It was durable when it was acknowledged.
+    /// Whether it was durable when it was acknowledged.
     is_forced: bool,
-    /// It may be what a power cut has left, or one of its like is.
+    /// Whether it is one of the versions that a power cut may have left.
     is_candidate: bool,
 }
 
 impl Version {
-    /// What a block is in the beginning.
+    /// Initial version of a block.
     const INITIAL: Self = Self {
         stamp: 0,
         is_zeros: true,
@@ -61,7 +63,7 @@ impl Version {
     }
 }
 
-/// What a client has under way.
+/// A command of a client in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Read { set: u16, first: u64, blocks: u32 },
@@ -71,7 +73,7 @@ pub(crate) enum Command {
     Window { set: u16 },
 }
 
-/// A command under way, and since when.
+/// A command in flight, and its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnderWay {
     pub command: Command,
@@ -82,11 +84,11 @@ pub(crate) struct UnderWay {
 /// The model of one set.
 struct SetModel {
     blocks: Vec<Vec<Version>>,
-    /// What was acknowledged before is durable.
+    /// Versions acknowledged before this event are durable.
     durable_before: Tick,
 }
 
-/// The model of a drive, and what its clients are doing.
+/// The model of a drive, and the state of its clients.
 pub(crate) struct World {
     has_capacitors: bool,
     sets: RefCell<Vec<SetModel>>,
@@ -95,11 +97,11 @@ pub(crate) struct World {
     complaint: RefCell<Option<String>>,
     under_way: RefCell<Vec<Option<UnderWay>>>,
     pub commands: Cell<u64>,
-    /// Clients end after their present command.
+    /// Whether clients stop after their current command.
     pub is_over: Cell<bool>,
-    /// By set: clients do not write for the time being.
+    /// By set: whether clients do not write at present.
     pub is_quiet: Vec<Cell<bool>>,
-    /// Where clients hammer.
+    /// The place that clients hammer.
     pub hammered: Cell<u64>,
 }
 
@@ -123,7 +125,7 @@ impl World {
         })
     }
 
-    /// A read that belongs to no client begins.
+    /// Returns the start event of a read outside any client.
     pub(crate) fn now(&self) -> Tick {
         self.next_tick()
     }
@@ -141,7 +143,7 @@ impl World {
         self.complaint.borrow().clone().map_or(Ok(()), Err)
     }
 
-    /// A session with that many clients begins.
+    /// Starts a session with that many clients.
     pub(crate) fn begin_session(&self, clients: usize, hammered: u64) {
         self.hammered.set(hammered);
         *self.under_way.borrow_mut() = vec![None; clients];
@@ -149,7 +151,7 @@ impl World {
         self.is_quiet.iter().for_each(|quiet| quiet.set(false));
     }
 
-    /// Client number `client` begins a command.
+    /// Notes that client number `client` begins a command.
     pub(crate) fn begin(&self, client: usize, command: Command, since: Nanos) -> Tick {
         let began = self.next_tick();
         self.under_way.borrow_mut()[client] = Some(UnderWay { command, since, began });
@@ -161,7 +163,7 @@ impl World {
         self.under_way.borrow_mut()[client] = None;
     }
 
-    /// The command that has been under way for the longest time.
+    /// Returns the command that has been in flight longest.
     pub(crate) fn longest(&self) -> Option<(usize, UnderWay)> {
         let under_way = self.under_way.borrow();
         let all = under_way.iter().enumerate().filter_map(|(client, one)| Some((client, (*one)?)));
@@ -173,7 +175,8 @@ impl World {
         self.stamps.get()
     }
 
-    /// A write (or, of zeros, a discard) of these blocks begins: it may take effect from now on.
+    /// Notes that a write (or, with zeros, a discard) of these blocks begins: it may take effect
+    /// from now on.
     pub(crate) fn ask(&self, set: u16, first: u64, blocks: u64, stamp: Stamp, is_zeros: bool) {
         let asked = self.next_tick();
         let oldest = self.under_way.borrow().iter().flatten().map(|one| one.began).min();
@@ -189,7 +192,7 @@ impl World {
         });
     }
 
-    /// Forgets what neither a read nor a power cut may bring any more.
+    /// Drops versions that neither a read nor a power cut may return any more.
     fn prune(&self, durable_before: Tick, versions: &mut Vec<Version>, oldest: Tick) {
         let is_behind_all =
             |version: &&Version| version.sure < oldest && self.is_durable(durable_before, version);
@@ -206,7 +209,8 @@ impl World {
         is_sure && is_acknowledged && (is_safe || version.acknowledged < durable_before)
     }
 
-    /// The command was acknowledged. A discard that may have been ignored is not `is_sure`.
+    /// Notes the acknowledgement of a command. `is_sure`: false for a discard that may have been
+    /// ignored.
     pub(crate) fn acknowledge(
         &self,
         set: u16,
@@ -227,7 +231,7 @@ impl World {
         });
     }
 
-    /// The write was forced, and acknowledged: a power cut does not undo it.
+    /// Notes that an acknowledged write was forced: a power cut must not undo it.
     pub(crate) fn forced(&self, set: u16, first: u64, blocks: u64, stamp: Stamp) {
         self.each(set, first, blocks, |_, versions| {
             let version = versions.iter_mut().find(|version| version.stamp == stamp);
@@ -235,7 +239,7 @@ impl World {
         });
     }
 
-    /// A flush that began at `began` was acknowledged.
+    /// Notes that a flush that began at `began` was acknowledged.
     pub(crate) fn flushed(&self, set: u16, began: Tick) {
         let model = &mut self.sets.borrow_mut()[usize::from(set)];
         model.durable_before = model.durable_before.max(began);
@@ -255,7 +259,7 @@ impl World {
         }
     }
 
-    /// A read that began at `began` has returned `found`.
+    /// Checks the result `found` of a read that began at `began`.
     pub(crate) fn check(&self, set: u16, first: u64, began: Tick, found: &[Block], when: &str) {
         let now = self.next_tick();
         for (block, found) in (first..).zip(found) {
@@ -278,8 +282,7 @@ impl World {
         }
     }
 
-    /// The power was cut: of each block, one of those versions is left that were not replaced for
-    /// good.
+    /// Notes a power cut: each block keeps one of the versions that were not replaced for certain.
     pub(crate) fn power_cut(&self) {
         let now = self.next_tick();
         for model in &mut *self.sets.borrow_mut() {
@@ -291,7 +294,7 @@ impl World {
     }
 }
 
-/// Notes that a read returned `content`; false if it must not.
+/// Notes that a read returned `content`. Returns false if that is a wrong version.
 fn observe(versions: &mut Vec<Version>, content: Stamp, began: Tick, now: Tick) -> bool {
     let is_gone = |version: &Version| {
         versions.iter().any(|other| version.is_before(other) && other.sure < began)
@@ -302,7 +305,8 @@ fn observe(versions: &mut Vec<Version>, content: Stamp, began: Tick, now: Tick) 
     let mut matching = versions.iter().enumerate().filter(allowed).map(|(at, _)| at);
     let Some(at) = matching.next() else { return false };
     if matching.next().is_some() {
-        return true; // zeros, and nobody knows whose
+        // Zeros: it is unknown of which version.
+        return true;
     }
     let version = &mut versions[at];
     version.latest = version.latest.min(now);
@@ -339,7 +343,7 @@ fn settle(versions: &mut Vec<Version>, now: Tick, is_durable: impl Fn(&Version) 
     }
 }
 
-/// Versions of a block in words.
+/// The versions of a block, for display.
 struct History<'a>(&'a [Version]);
 
 impl fmt::Display for History<'_> {
@@ -359,7 +363,7 @@ const SHORT: u8 = 1;
 const FULL: u8 = 2;
 const HEADER_BYTES: usize = 15;
 
-/// The bytes of a version: they say what they are, and a full block is full to its end.
+/// Encodes a version: the bytes identify it, and a full block is filled to its end.
 pub(crate) fn encode(stamp: Stamp, set: u16, block: u64, is_full: bool) -> Block {
     let mut bytes = Vec::with_capacity(if is_full { BLOCK_BYTES as usize } else { HEADER_BYTES });
     bytes.extend_from_slice(&stamp.to_le_bytes());
@@ -372,8 +376,8 @@ pub(crate) fn encode(stamp: Stamp, set: u16, block: u64, is_full: bool) -> Block
     Block::new(&bytes)
 }
 
-/// The stamp of a version, 0 for zeros; `None` if these are not the bytes of any version of this
-/// block.
+/// Returns the stamp of a version, 0 for zeros; `None` if the bytes are not those of a version of
+/// this block.
 fn decode(found: &Block, set: u16, block: u64) -> Option<Stamp> {
     let bytes = found.bytes();
     if bytes.is_empty() {

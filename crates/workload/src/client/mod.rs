@@ -1,5 +1,5 @@
-//! Clients: they take operations from a stream, do them on the target, and write down how long
-//! each took and whether what it read was right.
+//! Clients: they draw operations from a stream, execute them on the target, record their latencies,
+//! and check the values read.
 
 mod notes;
 mod pace;

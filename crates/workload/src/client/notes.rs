@@ -1,6 +1,6 @@
-//! What the clients of a phase write down: latencies, whether answers were right, what failed.
+//! Records of a phase's clients: latencies, results of checks, failures.
 //!
-//! Invariant: nothing that is shared stays borrowed across an await.
+//! Invariant: no shared state stays borrowed across an await.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -15,13 +15,13 @@ use crate::oracle::{GetTicket, ScanSurprise, WriteTicket};
 use crate::record::Recorder;
 use crate::{ClientOptions, Mismatch, OpKind, RunReport};
 
-/// Progress is told every so many operations.
+/// Operations between two progress reports.
 const PROGRESS_STEP: u64 = 4096;
 
-/// An operation has failed; it is noted, and the phase ends.
+/// An operation failed. The failure is recorded, and the phase ends.
 pub(super) struct Failed;
 
-/// What is written down, shared by the clients of a phase.
+/// Records shared by the clients of a phase.
 pub(super) struct Notes {
     pub(super) handle: Handle,
     seed: u64,
@@ -33,7 +33,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Of a phase of `planned` operations that begins now.
+    /// Creates the records of a phase of `planned` operations that begins now.
     pub(super) fn new(
         handle: Handle,
         ledger: Rc<RefCell<Ledger>>,
@@ -58,7 +58,7 @@ impl Notes {
         self.recorder.borrow().planned()
     }
 
-    /// Whether no other operation is to begin.
+    /// Returns whether no further operation may begin.
     pub(super) fn is_over(&self) -> bool {
         self.has_failed.get() || self.stop.is_asked()
     }
@@ -69,7 +69,7 @@ impl Notes {
         recorder.into_report()
     }
 
-    /// An operation that was to begin at `at` begins now.
+    /// Notes that an operation scheduled for `at` begins now.
     pub(super) fn begun(&self, at: Nanos) {
         self.recorder.borrow_mut().begun(at, self.handle.now());
     }
@@ -79,7 +79,7 @@ impl Notes {
         let done = recorder.operation_done(self.handle.now());
         let planned = recorder.planned();
         drop(recorder);
-        // The end is told once all clients have ended.
+        // The end is reported once all clients have ended.
         if done.is_multiple_of(PROGRESS_STEP) && done < planned {
             (self.progress.borrow_mut())(done, planned);
         }
@@ -89,7 +89,8 @@ impl Notes {
         self.recorder.borrow_mut().latency(kind, since, self.handle.now());
     }
 
-    /// A get of operation number `operation` has given `value`; `name` is that of the key.
+    /// Checks the `value` that a Get of operation number `operation` returned; `name` is that of
+    /// the key.
     pub(super) fn check(
         &self,
         (operation, key): (u64, u64),
@@ -118,7 +119,7 @@ impl Notes {
         }
     }
 
-    /// A scan has given `pairs`, about which the oracle wonders.
+    /// Notes that a scan returned `pairs` pairs, with the mismatches that the oracle found.
     pub(super) fn scanned(
         &self,
         operation: u64,
@@ -129,7 +130,7 @@ impl Notes {
         self.recorder.borrow_mut().scanned(self.seed, operation, at, pairs, surprises);
     }
 
-    /// A write has ended.
+    /// Notes that a write has ended.
     pub(super) fn written(
         &self,
         kind: OpKind,
@@ -146,12 +147,12 @@ impl Notes {
         Ok(())
     }
 
-    /// An operation on the key of this name has failed.
+    /// Notes that an operation on the key `name` failed.
     pub(super) fn fail(&self, kind: OpKind, name: &str, error: &impl Display) -> Failed {
         self.fail_with(|at| format!("at {at}: {} of {name}: {error}", kind.name()))
     }
 
-    /// Something has failed, in these words.
+    /// Notes a failure, described by `words`.
     pub(super) fn fail_with(&self, words: impl FnOnce(Nanos) -> String) -> Failed {
         self.has_failed.set(true);
         self.recorder.borrow_mut().error(|| words(self.handle.now()));

@@ -1,51 +1,52 @@
-//! When clients start their operations.
+//! Start times of operations.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use runtime::{Nanos, Rng};
 
-/// Rates of an open loop that there may be, in operations per second.
+/// Allowed rates of an open loop, in operations per second.
 pub const RATES: RangeInclusive<f64> = 1e-6..=1e12;
-/// Most operations outstanding that workloads and users may ask for: as many as an NVMe queue has.
+/// Most outstanding operations that workloads and users may request: the entries of an NVMe queue.
 pub const MAX_OUTSTANDING: u64 = 65_536;
 
-/// How a phase is driven.
+/// Options of a phase's clients.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClientOptions {
-    /// When operations start.
+    /// Start times of operations.
     pub pace: Pace,
-    /// Length of a window of the report's timeline to begin with; above zero.
+    /// Initial length of a window of the report's timeline; above zero.
     pub window: Nanos,
-    /// Most windows of the timeline: beyond it they grow. Above zero.
+    /// Most windows of the timeline: when more are needed, windows grow. Above zero.
     pub max_windows: usize,
 }
 
 impl ClientOptions {
-    /// So many operations outstanding at any time; timeline windows of 100 ms, at most 4096.
+    /// Closed loop with `outstanding` operations at any time; timeline windows of 100 ms, at most
+    /// 4096 of them.
     pub fn closed(outstanding: usize) -> Self {
         Self::with_pace(Pace::Closed { outstanding })
     }
 
-    /// Poisson arrivals at `rate` operations per second of virtual time, at most `outstanding` of
-    /// them under way; timeline windows as with [`Self::closed`].
+    /// Open loop with Poisson arrivals at `rate` operations per second of virtual time, at most
+    /// `outstanding` of them in flight; timeline windows as with [`Self::closed`].
     pub fn open(rate: f64, outstanding: usize) -> Self {
         Self::with_pace(Pace::Open { rate, arrivals: Arrivals::Poisson, outstanding })
     }
 
-    /// At the times of a trace, stretched by a factor, at most `outstanding` under way; timeline windows as with
-    /// [`Self::closed`].
+    /// Arrivals at the times of a trace, stretched by a factor, at most `outstanding` in flight;
+    /// timeline windows as with [`Self::closed`].
     pub fn recorded(stretch: f64, outstanding: usize) -> Self {
         Self::with_pace(Pace::Recorded { stretch, outstanding })
     }
 
-    /// The same with a timeline of slices as short as leave at most 400 of them, from 100 us on.
+    /// Sets a timeline with the shortest windows, from 100 us up, of which at most 400 are needed.
     #[must_use]
     pub fn with_fine_timeline(self) -> Self {
         Self { window: Nanos::from_micros(100), max_windows: 400, ..self }
     }
 
-    /// The same with a timeline of slices of this length; beyond 100 000 of them they double.
+    /// Sets a timeline with windows of this length; beyond 100 000 windows their length doubles.
     #[must_use]
     pub fn with_slices(self, length: Duration) -> Self {
         Self { window: Nanos(length.as_nanos() as u64), max_windows: 100_000, ..self }
@@ -56,35 +57,35 @@ impl ClientOptions {
     }
 }
 
-/// When operations start.
+/// Start times of operations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// Each client starts its next operation when its last one ends.
+    /// Closed loop: each client starts its next operation when its last one ends.
     Closed {
-        /// How many clients; each has one operation outstanding.
+        /// Number of clients; each has one operation outstanding.
         outstanding: usize,
     },
-    /// Operations arrive at a rate, whatever the target does. Latency counts from the arrival, so
-    /// an operation that has to wait for its turn shows all of its waiting.
+    /// Open loop: operations arrive at a rate, independent of the target. Latency counts from the
+    /// arrival, so it includes all waiting of an operation.
     Open {
         /// Arrivals per second of virtual time.
         rate: f64,
-        /// How they are spaced.
+        /// Spacing of the arrivals.
         arrivals: Arrivals,
-        /// Operations under way at a time; further arrivals wait, first come first served.
+        /// Operations in flight at a time; further arrivals wait, first come, first served.
         outstanding: usize,
     },
-    /// Operations of a trace arrive as they were recorded; otherwise as in an open loop.
+    /// Operations of a trace arrive as they were recorded; otherwise like an open loop.
     Recorded {
-        /// What recorded times are multiplied by: 1 for the recorded speed, 0.5 for twice as fast.
+        /// Factor on recorded times: 1 for the recorded speed, 0.5 for twice the speed.
         stretch: f64,
-        /// Operations under way at a time.
+        /// Operations in flight at a time.
         outstanding: usize,
     },
 }
 
 impl Pace {
-    /// Operations that may be under way at a time.
+    /// Returns the operations that may be in flight at a time.
     pub fn outstanding(&self) -> usize {
         match self {
             Self::Closed { outstanding }
@@ -94,35 +95,36 @@ impl Pace {
     }
 }
 
-/// How the arrivals of an open loop are spaced.
+/// Spacing of the arrivals of an open loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrivals {
-    /// Independently of each other: exponential spacing, bursts included.
+    /// Independent of each other: exponential spacing, with bursts.
     Poisson,
-    /// Evenly.
+    /// Even.
     Fixed,
 }
 
-/// The instants at which operations arrive.
+/// The arrival times of operations.
 pub(crate) struct Schedule {
     start: Nanos,
     arrivals: Arrivals,
     /// Mean spacing in nanoseconds.
     spacing: f64,
-    /// Nanoseconds from the start to the last arrival handed out. As a float, so that spacings
-    /// below a nanosecond add up; exact to a nanosecond for a hundred days.
+    /// Nanoseconds from the start to the last returned arrival. A float, so that spacings below a
+    /// nanosecond add up; exact to a nanosecond for a hundred days.
     elapsed: f64,
     left: u64,
     rng: Rng,
 }
 
 impl Schedule {
-    /// `count` arrivals at `rate` a second; the first comes one spacing after `start`.
+    /// Creates a schedule of `count` arrivals at `rate` per second; the first is one spacing after
+    /// `start`.
     pub(crate) fn new(start: Nanos, arrivals: Arrivals, rate: f64, count: u64, rng: Rng) -> Self {
         Self { start, arrivals, spacing: 1e9 / rate, elapsed: 0.0, left: count, rng }
     }
 
-    /// When the next operation arrives; `None` after the last.
+    /// Returns the time of the next arrival; `None` after the last one.
     pub(crate) fn next(&mut self) -> Option<Nanos> {
         self.left = self.left.checked_sub(1)?;
         self.elapsed += match self.arrivals {

@@ -1,11 +1,11 @@
-//! One load or run: the clients, and what they share.
+//! One load or run: its clients, and their shared state.
 //!
-//! Every client is a task. A closed loop's client takes an operation, does it and takes the next.
-//! An open loop's client takes an arrival, waits for it if it is still to come, and does the
-//! operation that is next by then: as many clients as may be outstanding make a queue, first come
-//! first served, for the arrivals that are late.
+//! Every client is a task. A client of a closed loop takes an operation, executes it and takes the
+//! next. A client of an open loop takes an arrival, waits for its time if that is in the future,
+//! and executes the next operation of the stream: the clients, as many as operations may be
+//! outstanding, form a queue, first come, first served, for late arrivals.
 //!
-//! Invariant: nothing that is shared stays borrowed across an await.
+//! Invariant: no shared state stays borrowed across an await.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -22,13 +22,13 @@ use crate::operation::{Action, Operation, OperationStream};
 use crate::oracle::Oracle;
 use crate::{KeyBuffer, KeyFormat, KvTarget, OpKind, RunReport, Scans};
 
-/// What outlives a phase: what was written.
+/// State that outlives a phase: the writes made.
 pub(crate) struct Ledger {
     pub(crate) oracle: Oracle,
     pub(crate) inserts: InsertCounter,
 }
 
-/// What there is to do in a phase.
+/// The work of a phase.
 pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) keys: KeyFormat,
@@ -38,15 +38,15 @@ pub(super) struct Plan {
     pub(super) stop: Stop,
 }
 
-/// What the clients of one phase share.
+/// Shared state of a phase's clients.
 pub(super) struct Phase {
     pub(super) notes: Notes,
     pub(super) keys: KeyFormat,
     pub(super) scans: Scans,
-    /// Updates get their pair first.
+    /// Whether updates read their pair first.
     update_reads: bool,
     stream: RefCell<OperationStream>,
-    /// Arrivals of an open loop; a closed one has none.
+    /// Arrivals of an open loop; `None` for a closed loop.
     schedule: Option<RefCell<Schedule>>,
 }
 
@@ -98,7 +98,8 @@ impl Phase {
         phase.notes.into_report()
     }
 
-    /// When the next operation is to start: now, in a closed loop. `None` if there is none.
+    /// Returns the start time of the next operation; now, in a closed loop. `None` if no operation
+    /// is left.
     fn next_start(&self) -> Option<Nanos> {
         match &self.schedule {
             None => Some(self.notes.handle.now()),
@@ -118,12 +119,12 @@ impl Phase {
     }
 }
 
-/// One client: at most one operation outstanding.
+/// A client: at most one operation outstanding.
 pub(super) struct Client<T> {
     pub(super) phase: Rc<Phase>,
     pub(super) target: T,
     pub(super) key: KeyBuffer,
-    /// Where the upper bounds of scans are written.
+    /// Buffer for the upper bounds of scans.
     pub(super) bound: KeyBuffer,
 }
 
@@ -137,7 +138,7 @@ impl<T: KvTarget> Client<T> {
                 break;
             };
             self.phase.notes.begun(start);
-            // Gets and puts are pinned where they are made. Awaited by value they would be copied first, 2 KB each.
+            // Gets and puts are pinned in place. Awaited by value, each would first copy 2 KB.
             let result = match operation.action {
                 Action::Read => pin!(self.get(operation, start)).await,
                 Action::Update if self.phase.update_reads => self.update(operation, start).await,
@@ -160,7 +161,8 @@ impl<T: KvTarget> Client<T> {
         Ok(())
     }
 
-    /// A Put behind a Get of the same key, as YCSB's binding for `RocksDB` has it: a record is read to be changed.
+    /// A Put after a Get of the same key, as in YCSB's binding for `RocksDB`, which reads a record
+    /// to change it.
     async fn update(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
         pin!(self.get(operation, since)).await?;
         let read = self.phase.notes.handle.now();

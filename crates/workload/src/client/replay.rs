@@ -1,9 +1,10 @@
-//! Clients that do what a trace says.
+//! Clients that replay a trace.
 //!
-//! Each takes the next operation of the trace, waits until it is to begin, if it has a time, does it, and takes the next: as many
-//! clients as may be outstanding make a queue, first come first served, for operations that are late.
+//! Each client takes the next operation of the trace, waits for its time, if it has one, executes
+//! it, and takes the next. The clients, as many as operations may be outstanding, form a queue,
+//! first come, first served, for late operations.
 //!
-//! Invariant: nothing that is shared stays borrowed across an await.
+//! Invariant: no shared state stays borrowed across an await.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,10 +17,10 @@ use crate::trace::TraceError;
 use crate::trace::kv::{KeyNumbers, KvFormat, KvOp, KvRecord, Met};
 use crate::{KvTarget, OpKind, RunReport};
 
-/// Bytes of a key that is shorter than what was recorded of it, which tell it from others.
+/// Bytes that make a key unique if it is shorter than its recorded text.
 const TELLING_BYTES: usize = 8;
 
-/// The keys of a trace: their numbers, which come behind those of a workload, and their bytes.
+/// The keys of a trace: their numbers, which follow those of the workload, and their bytes.
 #[derive(Clone)]
 pub(super) struct KeysOfTrace {
     numbers: Rc<RefCell<KeyNumbers>>,
@@ -50,7 +51,7 @@ impl KeysOfTrace {
         Ok(Key { number: self.first + met.number, bytes })
     }
 
-    /// Puts of what was there before a trace, in the order in which it meets the keys.
+    /// Returns puts of the keys that existed before a trace, in the order of their first use in it.
     pub(super) fn met_first<I: Iterator<Item = Result<KvRecord, TraceError>>>(
         &self,
         trace: I,
@@ -72,8 +73,9 @@ impl KeysOfTrace {
     }
 }
 
-/// The bytes of a key: what was recorded, as long as it was. Zeros make it longer if a text stands for it that is shorter; one that is
-/// longer is cut, and a permutation of its number, which no other key has, takes the place of its end.
+/// Returns the bytes of a key: the recorded text, with the recorded length. A shorter text is
+/// padded with zeros. A longer text is cut, and its end is replaced by a permutation of the key's
+/// number, which is unique.
 fn key_bytes(record: &KvRecord, met: Met, family_bytes: usize) -> Result<Vec<u8>, String> {
     let family = record.family.to_be_bytes();
     let mut bytes = family[family.len() - family_bytes..].to_vec();
@@ -99,7 +101,7 @@ fn key_bytes(record: &KvRecord, met: Met, family_bytes: usize) -> Result<Vec<u8>
 pub(super) struct Replay<I> {
     notes: Notes,
     begun: Nanos,
-    /// What recorded times are multiplied by; nothing in a closed loop.
+    /// Factor on recorded times; `None` in a closed loop.
     stretch: Option<f64>,
     outstanding: usize,
     trace: RefCell<I>,
@@ -108,7 +110,7 @@ pub(super) struct Replay<I> {
     keys: KeysOfTrace,
 }
 
-/// An operation that a client has taken.
+/// An operation taken by a client.
 struct Taken {
     number: u64,
     at: Nanos,
@@ -144,7 +146,7 @@ impl<I: Iterator<Item = Result<KvRecord, TraceError>> + 'static> Replay<I> {
         replay.notes.into_report()
     }
 
-    /// The next operation; nothing at the end, or once something has failed.
+    /// Returns the next operation; `None` at the end, or after a failure.
     fn next(&self) -> Option<Taken> {
         let mut taken = self.taken.borrow_mut();
         if self.notes.is_over() || *taken == self.notes.planned() {
@@ -207,7 +209,7 @@ impl<I: Iterator<Item = Result<KvRecord, TraceError>> + 'static> Replay<I> {
         Ok(())
     }
 
-    /// Whether there was something.
+    /// Reads a key. Returns whether it had a value.
     async fn get<T: KvTarget>(&self, target: &T, taken: &Taken) -> Result<bool, Failed> {
         let (notes, key) = (&self.notes, &taken.key);
         let ticket = notes.ledger.borrow().oracle.begin_get(key.number);
@@ -243,7 +245,7 @@ impl<I: Iterator<Item = Result<KvRecord, TraceError>> + 'static> Replay<I> {
         notes.written(OpKind::Delete, ticket, taken.at, result.err(), || key.name())
     }
 
-    /// Another write of a key can be told from those before it.
+    /// Checks that a further write of a key can be distinguished from the earlier ones.
     fn check_writes(&self, kind: OpKind, key: &Key) -> Result<(), Failed> {
         if self.notes.ledger.borrow().oracle.is_used_up(key.number) {
             let error = "it was written more than 134 million times, which cannot be told apart";

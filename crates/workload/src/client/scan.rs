@@ -1,7 +1,7 @@
-//! One scan: an iterator is made, seeks a key, reads on, and is destroyed.
+//! One scan: creates an iterator, seeks a key, reads on, and destroys the iterator.
 //!
-//! All of that is one operation, as in YCSB and in the random seeks of `db_bench`; the Seek and each
-//! Next are recorded by themselves besides.
+//! The whole scan is one operation, as in YCSB and in the random seeks of `db_bench`; the Seek and
+//! each Next are also recorded separately.
 
 use runtime::Nanos;
 
@@ -29,7 +29,7 @@ impl<T: KvTarget> Client<T> {
         Ok(())
     }
 
-    /// The ticket, and the number of the key that bounds the scan if one does.
+    /// Returns the ticket, and the number of the key that bounds the scan, if any.
     fn begin_scan(&self, operation: Operation) -> (ScanTicket, Option<u64>) {
         let oracle = &mut self.phase.notes.ledger.borrow_mut().oracle;
         let bound = match self.phase.scans.end {
@@ -39,7 +39,7 @@ impl<T: KvTarget> Client<T> {
         (oracle.begin_scan(operation.key, bound), bound)
     }
 
-    /// Reads and destroys; the iterator is destroyed after an error as well.
+    /// Reads pairs and destroys the iterator, also after an error.
     async fn read(
         &mut self,
         mut iterator: T::Iterator,
@@ -87,7 +87,7 @@ impl<T: KvTarget> Client<T> {
         Ok(found)
     }
 
-    /// The next `count` pairs; fewer at the end.
+    /// Returns the next `count` pairs; fewer at the end.
     async fn next(
         &self,
         iterator: &mut T::Iterator,
@@ -110,7 +110,8 @@ impl<T: KvTarget> Client<T> {
         Ok(pairs)
     }
 
-    /// Checks the pairs that came where `count` were asked for. Whether the scan can go on.
+    /// Checks the returned pairs, of which `count` were requested. Returns whether the scan can
+    /// continue.
     fn check_pairs(
         &self,
         operation: Operation,

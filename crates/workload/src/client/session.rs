@@ -1,4 +1,4 @@
-//! A session: one workload on one target, through its load and its runs.
+//! A session: one workload on one target, with its load and its runs.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::trace::kv::{KvFormat, KvRecord};
 use crate::value::KEY_LIMIT;
 use crate::{CoreWorkload, KvTarget, RunReport};
 
-/// A workload on a target. Remembers what was written, so that every later read can be checked.
+/// A workload on a target. Remembers all writes, so that every later read can be checked.
 ///
 /// Memory: four bytes per record; twelve for workloads with scans of hashed keys.
 pub struct Session<T: KvTarget> {
@@ -27,12 +27,12 @@ pub struct Session<T: KvTarget> {
     workload: CoreWorkload,
     seed: u64,
     ledger: Rc<RefCell<Ledger>>,
-    /// Runs so far: each draws from a stream of its own.
+    /// Runs so far: each has its own random stream.
     runs: u64,
     stop: Stop,
-    /// Bytes in front of a trace's keys that tell column families apart.
+    /// Bytes before a trace's keys that identify the column family.
     family_bytes: usize,
-    /// Keys of the trace that is replayed, once one is.
+    /// Keys of the replayed trace, once a replay has begun.
     of_trace: Option<KeysOfTrace>,
 }
 
@@ -40,23 +40,23 @@ pub struct Session<T: KvTarget> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The workload has scans, and the target has no iterators to do them with.
+    /// The workload has scans, and the target has no iterators.
     Scans {
-        /// Why it has none, in the target's words.
+        /// The target's explanation.
         why: &'static str,
     },
     /// The run has no operations: `operationcount` is 0 or not set.
     NoOperations,
-    /// The session goes on with other keys, values or records than it began with.
+    /// The new workload has other keys, values or records than the session.
     OtherRecords,
     /// The run may insert more records than there are keys of the set length.
     KeysUsedUp {
-        /// Keys there are.
+        /// Number of possible keys.
         capacity: u64,
         /// Records inserted so far.
         used: u64,
     },
-    /// An option of the clients has no sense; says which and what would have.
+    /// An option of the clients is invalid. The text has the option and its allowed values.
     Options(String),
 }
 
@@ -88,10 +88,10 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl<T: KvTarget> Session<T> {
-    /// A session on an empty target; `seed` determines everything that is drawn.
+    /// Creates a session on an empty target; `seed` determines all random choices.
     ///
     /// # Errors
-    /// [`StartError::Scans`].
+    /// Returns [`StartError::Scans`] if the workload has scans and the target has no iterators.
     pub fn new(
         handle: Handle,
         target: T,
@@ -103,7 +103,7 @@ impl<T: KvTarget> Session<T> {
         {
             return Err(StartError::Scans { why });
         }
-        // Room for the inserts expected; more make it grow, as do those of further runs.
+        // Room for the expected inserts; more inserts, and those of further runs, make it grow.
         let inserts = workload.operation_count as f64 * workload.mix.insert_share() * 1.01;
         let keys = workload.record_count + (inserts as u64).min(workload.record_count);
         let ledger = Ledger {
@@ -124,26 +124,28 @@ impl<T: KvTarget> Session<T> {
         })
     }
 
-    /// Phases end early once `stop` is asked for: operations under way end, no other begins, and the
-    /// report has fewer than planned.
+    /// Makes phases end early when `stop` is requested: operations in flight end, no other begins,
+    /// and the report has fewer operations than planned.
     pub fn stop_on(&mut self, stop: Stop) {
         self.stop = stop;
     }
 
-    /// The keys of a trace have so many bytes in front, which tell column families apart: none unless there are several.
+    /// Sets the number of bytes before a trace's keys that identify the column family; 0 unless
+    /// there are several families.
     pub fn tell_families_apart(&mut self, family_bytes: usize) {
         self.family_bytes = family_bytes;
     }
 
-    /// The workload's settings.
+    /// Returns the workload's settings.
     pub fn workload(&self) -> &CoreWorkload {
         &self.workload
     }
 
-    /// Goes on with another workload on the same records: the next run does its operations.
+    /// Continues with another workload on the same records: the next run executes its operations.
     ///
     /// # Errors
-    /// [`StartError::Scans`]; [`StartError::OtherRecords`] if its keys, values or records are others.
+    /// Returns [`StartError::Scans`] as [`Self::new`] does, or [`StartError::OtherRecords`] if the
+    /// keys, values or records differ.
     pub fn switch(&mut self, workload: CoreWorkload) -> Result<(), StartError> {
         if workload.mix.scan > 0.0
             && let Some(why) = self.target.why_no_iterators()
@@ -161,8 +163,8 @@ impl<T: KvTarget> Session<T> {
         Ok(())
     }
 
-    /// Takes the target to hold what [`Self::load`] writes, for instance because an earlier session
-    /// with the same workload has loaded it. Cost: some ten nanoseconds per record.
+    /// Assumes that the target holds the result of [`Self::load`], for example because an earlier
+    /// session with the same workload has loaded it. Cost: about ten nanoseconds per record.
     pub fn assume_loaded(&mut self) {
         let first = self.workload.insert_start;
         let oracle = &mut self.ledger.borrow_mut().oracle;
@@ -171,8 +173,9 @@ impl<T: KvTarget> Session<T> {
         }
     }
 
-    /// Carries what the session knows of what was written, and how many runs there were: a session of the same workload and
-    /// seed goes on from there, on a target that was kept. Between runs only, and before any with scans.
+    /// Saves or restores the session's knowledge of writes and its number of runs, so that a
+    /// session with the same workload and seed continues on a saved target. Only between runs, and
+    /// before any run with scans.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.u64(&mut self.runs)?;
         let ledger = &mut *self.ledger.borrow_mut();
@@ -184,11 +187,12 @@ impl<T: KvTarget> Session<T> {
 
     /// Inserts the records, each once, in the order of their numbers.
     ///
-    /// `progress` is called with operations done and planned, every few thousand and at the end.
-    /// An error of the target does not end in an `Err`: it ends the phase, and the report tells.
+    /// `progress` is called with operations done and planned, every few thousand operations and at
+    /// the end. An error of the target does not return an `Err`: it ends the phase, and the report
+    /// has it.
     ///
     /// # Errors
-    /// [`StartError::Options`].
+    /// Returns [`StartError::Options`] if an option of the clients is invalid.
     pub async fn load(
         &mut self,
         options: &ClientOptions,
@@ -198,13 +202,13 @@ impl<T: KvTarget> Session<T> {
         self.drive(stream, options, "load arrivals", Box::new(progress)).await
     }
 
-    /// Does the operations of the workload. May be called again: inserts go on where they were, and
-    /// other random numbers are drawn.
+    /// Executes the operations of the workload. May be called again: inserts continue after the
+    /// previous ones, and the random numbers differ.
     ///
     /// `progress` and errors of the target are as with [`Self::load`].
     ///
     /// # Errors
-    /// [`StartError::Options`], [`StartError::NoOperations`] and [`StartError::KeysUsedUp`].
+    /// Returns [`StartError::Options`], [`StartError::NoOperations`] or [`StartError::KeysUsedUp`].
     pub async fn run(
         &mut self,
         options: &ClientOptions,
@@ -224,13 +228,15 @@ impl<T: KvTarget> Session<T> {
         Ok(report)
     }
 
-    /// Puts the keys that a trace gets before it puts them: they were there before. `count` of them are expected; a get of a
-    /// `format` that does not tell how long its value was has one of `otherwise` bytes.
+    /// Loads the keys that a trace reads before it writes them: they existed before the trace.
+    /// `count` of them are expected. If `format` does not record the length of a read value, it
+    /// gets `otherwise` bytes.
     ///
-    /// `progress` and errors are as with [`Self::load`]; a trace that cannot be read further is one.
+    /// `progress` and errors are as with [`Self::load`]; a trace that cannot be read further is
+    /// such an error.
     ///
     /// # Errors
-    /// [`StartError::Options`].
+    /// Returns [`StartError::Options`] if an option of the clients is invalid.
     pub async fn load_met_first(
         &mut self,
         trace: impl Iterator<Item = Result<KvRecord, TraceError>> + 'static,
@@ -244,12 +250,12 @@ impl<T: KvTarget> Session<T> {
         self.replay_records(before, keys, count, options, Box::new(progress)).await
     }
 
-    /// Does what a trace says, up to `count` operations.
+    /// Replays a trace, up to `count` operations.
     ///
     /// `progress` and errors are as with [`Self::load_met_first`].
     ///
     /// # Errors
-    /// [`StartError::Options`].
+    /// Returns [`StartError::Options`] if an option of the clients is invalid.
     pub async fn replay(
         &mut self,
         trace: impl Iterator<Item = Result<KvRecord, TraceError>> + 'static,
@@ -276,7 +282,7 @@ impl<T: KvTarget> Session<T> {
         Ok(Replay::new(notes, trace, keys, options.pace).drive(&self.target).await)
     }
 
-    /// The keys of the trace, whose numbers come behind those of the workload.
+    /// Returns the keys of the trace, whose numbers follow those of the workload.
     fn keys_of_trace(&mut self) -> KeysOfTrace {
         let ledger = &mut *self.ledger.borrow_mut();
         let keys = self.of_trace.get_or_insert_with(|| {
@@ -287,12 +293,13 @@ impl<T: KvTarget> Session<T> {
         keys.clone()
     }
 
-    /// The settings have room for one run; there may be several.
+    /// Checks that enough keys are left: the settings guarantee room for one run only.
     fn check_key_space(&self) -> Result<(), StartError> {
         key_space(&self.workload, self.ledger.borrow().inserts.next_number())
     }
 
-    /// Cost: sorts the keys before the first run with scans, if they are hashed.
+    /// Prepares the oracle for scans. Cost: sorts the keys before the first run with scans, if they
+    /// are hashed.
     fn prepare_scans(&self) {
         if self.workload.mix.scan > 0.0 {
             let ledger = &mut *self.ledger.borrow_mut();
@@ -319,7 +326,7 @@ impl<T: KvTarget> Session<T> {
     }
 }
 
-/// Whether there are keys for all that a run may insert, of which so many are used.
+/// Checks that there are keys for all inserts of a run; `used` keys are already used.
 pub(crate) fn key_space(workload: &CoreWorkload, used: u64) -> Result<(), StartError> {
     let capacity = workload.keys.capacity().min(KEY_LIMIT);
     let has_inserts = workload.mix.insert > 0.0;
@@ -329,7 +336,7 @@ pub(crate) fn key_space(workload: &CoreWorkload, used: u64) -> Result<(), StartE
     Ok(())
 }
 
-/// Whether a workload's operations may be issued so.
+/// Checks the client options for a workload.
 pub(crate) fn check_options(options: &ClientOptions) -> Result<(), StartError> {
     check_size(options)?;
     match options.pace {

@@ -1,15 +1,15 @@
-//! Key numbers for inserts, and which of them are acknowledged.
+//! Key numbers for inserts, and their acknowledgements.
 //!
-//! Invariant: every number up to [`InsertCounter::newest`] is acknowledged; what is acknowledged
-//! out of turn waits until the numbers before it are. Cost: constant per insert on average; memory
-//! is one byte per number between the oldest insert under way and the newest.
+//! Invariant: every number up to [`InsertCounter::newest`] is acknowledged; numbers acknowledged
+//! out of order wait for those before them. Cost: constant per insert on average; memory is one
+//! byte per number between the oldest insert in flight and the newest.
 
 use std::collections::VecDeque;
 
-/// A counter that tells the newest number below which no insert is under way.
+/// A counter of inserts that knows the newest number below which no insert is in flight.
 pub(crate) struct InsertCounter {
     next: u64,
-    /// Acknowledged or not, for the numbers after `newest`.
+    /// Whether acknowledged, for the numbers after `newest`.
     pending: VecDeque<bool>,
 }
 
@@ -20,19 +20,19 @@ impl InsertCounter {
         Self { next: first, pending: VecDeque::new() }
     }
 
-    /// The number of the next record to insert.
+    /// Returns the number of the next record to insert.
     pub(crate) fn issue(&mut self) -> u64 {
         self.pending.push_back(false);
         self.next += 1;
         self.next - 1
     }
 
-    /// The number that [`Self::issue`] will give next.
+    /// Returns the number that [`Self::issue`] will return next.
     pub(crate) fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// The insert of `number` is done.
+    /// Notes that the insert of `number` is done.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         let index = (number - self.newest() - 1) as usize;
         let was = std::mem::replace(&mut self.pending[index], true);
@@ -42,7 +42,7 @@ impl InsertCounter {
         }
     }
 
-    /// The greatest number such that it and all before it are acknowledged.
+    /// Returns the greatest number such that it and all before it are acknowledged.
     pub(crate) fn newest(&self) -> u64 {
         self.next - 1 - self.pending.len() as u64
     }

@@ -1,62 +1,66 @@
-//! Keys as `db_bench`'s mixgraph draws them: some ranges of keys are hot, and so are some keys within each.
-//!
-//! Cost of a draw: a search among the ranges, two random numbers and a power; of a new chooser: two exponentials for each
+//! Keys as in `db_bench`'s mixgraph: some ranges of keys are hot, and so are some keys within each
 //! range.
+//!
+//! Cost of a draw: a search among the ranges, two random numbers and a power; of a new chooser: two
+//! exponentials per range.
 
 use runtime::{Rng, mix64};
 use serde::Serialize;
 
-/// How hot ranges of keys are, and the keys within them (Cao et al., FAST 2020, section 7.2).
+/// The hotness of key ranges, and of the keys within them (Cao et al., FAST 2020, section 7.2).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct KeyRanges {
-    /// `keyrange_num`: how many ranges there are, each of as many keys.
+    /// `keyrange_num`: the number of ranges, all with the same number of keys.
     pub count: u64,
-    /// `keyrange_dist_a` to `keyrange_dist_d`: how hot the ranges are.
+    /// `keyrange_dist_a` to `keyrange_dist_d`: the hotness of the ranges.
     pub hotness: TwoTermExponential,
-    /// `key_dist_a`, `key_dist_b`: how hot the keys of a range are.
+    /// `key_dist_a`, `key_dist_b`: the hotness of the keys of a range.
     pub keys: PowerLaw,
 }
 
-/// `a e^(b x) + c e^(d x)`: the share of the `x`-th hottest range, from 1, relative to the others. Below 0 it is none.
+/// `a e^(b x) + c e^(d x)`: the share of the `x`-th hottest range, from 1, relative to the others.
+/// Negative results count as 0.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct TwoTermExponential {
     /// The first term at 0.
     pub a: f64,
-    /// How the first term grows; below 0 it shrinks.
+    /// Growth of the first term; below 0 it decays.
     pub b: f64,
     /// The second term at 0.
     pub c: f64,
-    /// How the second term grows; below 0 it shrinks.
+    /// Growth of the second term; below 0 it decays.
     pub d: f64,
 }
 
-/// `a x^b`: the part of a range's operations that goes to its `x` hottest keys, both above 0.
+/// `a x^b`: the part of a range's operations that goes to its `x` hottest keys; `a` and `b` are
+/// above 0.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PowerLaw {
     /// The part of the hottest key.
     pub a: f64,
-    /// How slowly the rest follows.
+    /// The exponent: the larger, the less skewed.
     pub b: f64,
 }
 
 impl KeyRanges {
-    /// The sum of all shares, by which each is to be divided; not finite or 0 where the numbers make no sense.
+    /// Returns the sum of all shares, for normalization; 0 or not finite if the parameters make no
+    /// sense.
     pub(crate) fn sum(&self) -> f64 {
         self.shares().sum()
     }
 
-    /// From the hottest on, if the hotness falls.
+    /// Returns the shares, from the hottest on if the hotness falls.
     fn shares(&self) -> impl Iterator<Item = f64> {
         let TwoTermExponential { a, b, c, d } = self.hotness;
         let share = move |x: f64| a * (b * x).exp() + c * (d * x).exp();
-        // Not by `max`, which takes 0 for what is not a number.
+        // Not `max`, which turns NaN into 0.
         let some = |share: f64| if share < 0.0 { 0.0 } else { share };
         (1..=self.count).map(move |x| some(share(x as f64)))
     }
 }
 
 impl PowerLaw {
-    /// The rank from 1 up to which the part `u` of the operations goes; 0 for none.
+    /// Returns the rank, from 1, up to which the part `u` of the operations goes; 0 for `u` = 0.
     fn rank(&self, u: f64) -> u64 {
         (u / self.a).powf(self.b.recip()).ceil() as u64
     }
@@ -64,20 +68,22 @@ impl PowerLaw {
 
 /// Draws key numbers.
 ///
-/// `db_bench` takes range, key, kind of operation and length of the value from one random number, so that a key is hit by
-/// the same kind and length again and again, in a way that changes with the number of keys. What was fitted are
-/// the distributions, each by itself: here they are drawn independently. `db_bench` also rounds shares of ranges down to
-/// multiples of the smallest, which gives the hottest 80.7 % where the fit has 79.1 %; shares here are the fit's.
+/// `db_bench` derives range, key, kind of operation and length of the value from one random number,
+/// so that a key always gets the same kind and length, in a way that depends on the number of keys.
+/// The published fit has separate distributions: here they are drawn independently. `db_bench` also
+/// rounds shares of ranges down to multiples of the smallest, which gives the hottest range 80.7 %
+/// instead of the fit's 79.1 %; here the shares are those of the fit.
 pub(crate) struct KeyRangeChooser {
     first: u64,
     count: u64,
     keys: PowerLaw,
-    /// Shares of the ranges in the order of keys, summed up to and with each.
+    /// Cumulative shares of the ranges, in key order.
     bounds: Box<[f64]>,
 }
 
 impl KeyRangeChooser {
-    /// Keys `first..first + count`; there are as many ranges at most, and some have a share.
+    /// Creates a chooser of keys `first..first + count`. Requires: at most `count` ranges, of which
+    /// some have a share.
     pub(crate) fn new(first: u64, count: u64, ranges: &KeyRanges) -> Self {
         let mut bounds: Box<[f64]> = ranges.shares().collect();
         shuffle(&mut bounds, ranges);
@@ -94,19 +100,20 @@ impl KeyRangeChooser {
         let at = rng.unit_f64() * self.bounds[last];
         let range = self.bounds.partition_point(|bound| *bound <= at).min(last) as u64;
         let (start, end) = (self.start(range), self.start(range + 1));
-        // Ranks are many more than keys may be; which key has a rank is a hash's choice, as in `db_bench`.
+        // There are many more ranks than keys; a hash assigns ranks to keys, as in `db_bench`.
         let rank = self.keys.rank(rng.unit_f64());
         self.first + start + mix64(rank) % (end - start)
     }
 
-    /// Where `range` starts, counted from the first key. Where keys cannot be parted evenly ranges differ by one.
+    /// Returns the start of `range`, relative to the first key. Range sizes differ by at most one
+    /// key.
     fn start(&self, range: u64) -> u64 {
         self.count * range / self.bounds.len() as u64
     }
 }
 
-/// Hot ranges come to lie anywhere. As in `db_bench` the hotness alone decides where, so that runs with other seeds go to
-/// the same ranges.
+/// Shuffles the ranges. As in `db_bench` the seed is the hotness, so that runs with other seeds use
+/// the same hot ranges.
 fn shuffle(shares: &mut [f64], ranges: &KeyRanges) {
     let TwoTermExponential { a, b, c, d } = ranges.hotness;
     let seed = [a, b, c, d].into_iter().fold(ranges.count, |seed, x| mix64(seed ^ x.to_bits()));
@@ -127,7 +134,7 @@ mod tests {
         keys: PowerLaw { a: 0.002_312, b: 0.3467 },
     };
 
-    /// How often each of `count` keys is drawn.
+    /// Returns how often each of `count` keys is drawn.
     fn counts(count: u64, draws: u32, ranges: &KeyRanges) -> Vec<u32> {
         let chooser = KeyRangeChooser::new(500, count, ranges);
         let mut rng = Rng::new(8);
@@ -153,7 +160,7 @@ mod tests {
 
     #[test]
     fn keys_of_a_range_are_as_hot_as_the_power_law_says() {
-        // Few ranks share a key where keys are many.
+        // With many keys, few ranks share a key.
         let one = KeyRanges { count: 1, ..ZIPPYDB };
         let mut counts = counts(4_000_000, 2_000_000, &one);
         counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));

@@ -1,4 +1,4 @@
-//! How long scans are.
+//! Lengths of scans.
 
 use runtime::Rng;
 
@@ -8,7 +8,7 @@ use crate::{LengthDistribution, ScanLengths};
 /// Draws lengths in records.
 pub(crate) struct LengthChooser {
     lengths: ScanLengths,
-    /// Draws by how much a length exceeds the shortest, if not all are alike.
+    /// Draws the excess over the shortest length, for Zipfian lengths.
     zipfian: Option<Zipfian>,
 }
 
@@ -55,7 +55,7 @@ mod tests {
         assert!(draws(128, 128, LengthDistribution::Uniform).iter().all(|length| *length == 128));
     }
 
-    /// The tail is so heavy that lengths have a mean only because they are divided.
+    /// The tail is so heavy that lengths have a mean only because of the modulo.
     #[test]
     fn lengths_of_mixgraph_are_those_that_its_formula_gives() {
         let pareto = crate::Pareto { k: 2.517, sigma: 14.236 };
@@ -63,7 +63,7 @@ mod tests {
             ScanLengths { min: 1, max: 10_000, distribution: LengthDistribution::Pareto(pareto) };
         let chooser = LengthChooser::new(lengths);
         let mut rng = Rng::new(3);
-        // The Nexts that follow the Seek.
+        // The Nexts after the Seek.
         let mut nexts: Vec<u64> = (0..400_000).map(|_| chooser.draw(&mut rng) - 1).collect();
         nexts.sort_unstable();
         let mean = nexts.iter().sum::<u64>() as f64 / 4e5;

@@ -1,9 +1,9 @@
-//! Which key comes next, and how long a scan is: the distributions of YCSB's core workload,
-//! and of `db_bench`'s mixgraph.
+//! Choice of keys and scan lengths: the distributions of YCSB's core workload, and of `db_bench`'s
+//! mixgraph.
 //!
-//! Each generator has YCSB's meaning, driven by the session's random stream; where ours differs,
-//! the generator says so. Generators never allocate; the dearest draw is two hashes and a power,
-//! some tens of nanoseconds.
+//! Each generator follows YCSB's definition, driven by the session's random stream; the generators
+//! document their deviations. Generators never allocate; the most expensive draw needs two hashes
+//! and a power, some tens of nanoseconds.
 
 mod inserts;
 mod keyranges;
@@ -25,11 +25,11 @@ use keyranges::KeyRangeChooser;
 use range::{Exponential, Hotspot, Sequential, Uniform};
 use zipfian::{Latest, ScrambledZipfian};
 
-/// After so many refused draws a key is drawn uniformly instead. YCSB goes on for ever, which it
-/// may do literally if there are many more inserts to come than records.
+/// Rejected draws after which a key is drawn uniformly. YCSB redraws without limit, and can loop
+/// forever if a run has many more inserts than records.
 const MAX_REDRAWS: u32 = 64;
 
-/// Draws key numbers for whatever goes to records that are there.
+/// Draws key numbers for operations on existing records.
 pub(crate) struct KeyChooser {
     distribution: Distribution,
     first: u64,
@@ -71,7 +71,7 @@ impl KeyChooser {
         Self { distribution, first }
     }
 
-    /// The next key number: never greater than `newest`, the newest acknowledged insert.
+    /// Returns the next key number: never greater than `newest`, the newest acknowledged insert.
     pub(crate) fn draw(&mut self, rng: &mut Rng, newest: u64) -> u64 {
         for _ in 0..MAX_REDRAWS {
             let key = match &mut self.distribution {
@@ -81,7 +81,7 @@ impl KeyChooser {
                 Distribution::Scrambled(zipfian) => zipfian.draw(rng),
                 Distribution::Latest(latest) => latest.draw(rng, newest),
                 Distribution::KeyRanges(ranges) => ranges.draw(rng),
-                // Keys older than the oldest one turn up as numbers beyond the newest.
+                // Keys older than the oldest one wrap around to numbers beyond the newest.
                 Distribution::Exponential(back) => newest.wrapping_sub(back.draw(rng)),
             };
             if key <= newest {
@@ -93,15 +93,15 @@ impl KeyChooser {
     }
 }
 
-/// As YCSB does: room for twice the inserts expected, so that the popular keys stay the same ones
-/// while the store grows.
+/// Returns YCSB's scrambled distribution, with room for twice the expected inserts, so that the
+/// popular keys stay the same while the store grows.
 fn scrambled(workload: &CoreWorkload, theta: f64) -> Distribution {
     let expected = workload.operation_count as f64 * workload.mix.insert_share() * 2.0;
     let items = workload.insert_count + expected as u64;
     Distribution::Scrambled(ScrambledZipfian::new(workload.insert_start, items, theta))
 }
 
-/// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive as Java's `Math.abs` does.
+/// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive like Java's `Math.abs`.
 pub(crate) fn fnv64(n: u64) -> u64 {
     let hash = n.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
@@ -151,8 +151,8 @@ mod tests {
         let mut chooser = chooser(&[("requestdistribution", "exponential")]);
         let mut rng = Rng::new(5);
         let draws: Vec<u64> = (0..100_000).map(|_| chooser.draw(&mut rng, 999)).collect();
-        // 95 % lie within the newest 857 of an unbounded past; cutting it off at 1000 keys leaves
-        // 0.95 / 0.9697 of them there.
+        // 95 % are within the newest 857 of an unbounded past; with a cutoff at 1000 keys it is
+        // 0.95 / 0.9697 of them.
         let recent = draws.iter().filter(|key| **key >= 143).count() as f64 / 1e5;
         assert!((recent - 0.9797).abs() < 0.005, "{recent}");
     }

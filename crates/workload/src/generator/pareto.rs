@@ -1,4 +1,4 @@
-//! The generalized Pareto distribution, by which `db_bench`'s mixgraph draws lengths.
+//! The generalized Pareto distribution, from which `db_bench`'s mixgraph draws lengths.
 
 use runtime::Rng;
 use serde::Serialize;
@@ -6,16 +6,16 @@ use serde::Serialize;
 /// A generalized Pareto distribution from 0 on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Pareto {
-    /// Shape, above 0: how heavy the tail is. From 1 on there is no mean.
+    /// Shape, above 0: the weight of the tail. From 1 on the mean is infinite.
     pub k: f64,
     /// Scale, above 0.
     pub sigma: f64,
 }
 
 impl Pareto {
-    /// A number that is drawn, rounded up as `db_bench` does.
+    /// Draws a number, rounded up as in `db_bench`.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
-        // From above 0 to 1.
+        // In (0, 1].
         let left = 1.0 - rng.unit_f64();
         (self.sigma * (left.powf(-self.k) - 1.0) / self.k).ceil() as u64
     }
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_formula() {
-        // db_bench's fit of values of ZippyDB.
+        // db_bench's fit of the values of ZippyDB.
         let pareto = Pareto { k: 0.2615, sigma: 25.45 };
         let mut rng = Rng::new(1);
         let mut drawn: Vec<u64> = (0..200_000).map(|_| pareto.draw(&mut rng)).collect();

@@ -2,7 +2,7 @@
 
 use runtime::Rng;
 
-/// Every key alike.
+/// Every key with the same probability.
 pub(crate) struct Uniform {
     first: u64,
     count: u64,
@@ -18,7 +18,7 @@ impl Uniform {
     }
 }
 
-/// One key after the other, and from the start again.
+/// Keys in order, cyclically.
 pub(crate) struct Sequential {
     first: u64,
     count: u64,
@@ -39,7 +39,7 @@ impl Sequential {
 
 /// A share of the operations goes to the first keys, the hot set; uniform within each set.
 ///
-/// A hot set that rounds to no key at all gets one, where YCSB would divide by zero.
+/// A hot set that rounds to zero keys gets one key, where YCSB would divide by zero.
 pub(crate) struct Hotspot {
     first: u64,
     hot: u64,
@@ -63,7 +63,7 @@ impl Hotspot {
     }
 }
 
-/// How far back from the newest key: `percentile` per cent of all draws lie within `within` keys.
+/// Distance from the newest key: `percentile` per cent of all draws are within `within` keys.
 pub(crate) struct Exponential {
     mean: f64,
 }
@@ -82,7 +82,7 @@ impl Exponential {
 mod tests {
     use super::*;
 
-    /// The statistic of Pearson's chi-square test against equal shares.
+    /// Returns the statistic of Pearson's chi-square test against equal shares.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
         counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum()

@@ -1,9 +1,10 @@
 //! Zipfian draws by the method of Gray et al., "Quickly Generating Billion-Record Synthetic
-//! Databases", SIGMOD 1994, with YCSB's constant, and the two distributions YCSB builds on it.
+//! Databases", SIGMOD 1994, with YCSB's constant, and YCSB's two distributions based on it.
 //!
 //! Rank `i` (from 0) has probability `1 / ((i + 1)^theta * zeta(n))`. The method is exact for the
 //! first two ranks and a close power law beyond. Cost of a draw: one power, about 20 ns; of a new
-//! generator: a thousand powers, however many items there are; of growing by one item: two.
+//! generator: a thousand powers, independent of the number of items; of growing by one item: two
+//! powers.
 
 use runtime::Rng;
 
@@ -12,22 +13,22 @@ use super::fnv64;
 /// YCSB's skew.
 pub(crate) const THETA: f64 = 0.99;
 
-/// Scrambled draws come from so many ranks, whatever the number of keys (YCSB).
+/// Number of ranks of scrambled draws, independent of the number of keys (YCSB).
 const SCRAMBLED_ITEMS: u64 = 10_000_000_000;
 
-/// `zeta(SCRAMBLED_ITEMS)` as YCSB has it.
+/// `zeta(SCRAMBLED_ITEMS)` as in YCSB.
 const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
 
-/// So many terms of zeta are summed one by one; the rest is integrated, to 14 digits.
+/// Terms of zeta that are summed one by one; the rest is integrated, to 14 digits.
 const SUMMED_TERMS: u64 = 1000;
 
-/// Growing by no more than this adds the new terms one by one.
+/// Growth up to this adds the new terms one by one.
 const GROWN_TERMS: u64 = 16;
 
 /// `0.5^THETA`, the weight of rank 1.
 const HALF_TO_THETA: f64 = 0.503_477_775_028_359_4;
 
-/// By which power popularity falls, and what of it draws need.
+/// The exponent of the power law, and derived values that draws need.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Skew {
     theta: f64,
@@ -38,18 +39,19 @@ struct Skew {
 }
 
 impl Skew {
-    /// `theta` is not 1.
+    /// Requires: `theta` is not 1.
     fn new(theta: f64) -> Self {
         let second = if is_ycsbs(theta) { HALF_TO_THETA } else { 0.5_f64.powf(theta) };
         Self { theta, second, exponent: 1.0 / (1.0 - theta) }
     }
 
-    /// The weight of rank `i`, from 1.
+    /// Returns the weight of rank `i`, from 1.
     fn term(self, i: u64) -> f64 {
         (i as f64).powf(-self.theta)
     }
 
-    /// The sum of `1 / i^theta` over `i` in `1..=n`, by Euler-Maclaurin beyond the first terms.
+    /// Returns the sum of `1 / i^theta` over `i` in `1..=n`, by Euler-Maclaurin beyond the first
+    /// terms.
     fn zeta(self, n: u64) -> f64 {
         let summed = n.min(SUMMED_TERMS);
         let head: f64 = (1..=summed).map(|i| self.term(i)).sum();
@@ -70,12 +72,12 @@ impl Skew {
     }
 }
 
-/// Whether `theta` is YCSB's.
+/// Returns whether `theta` is YCSB's.
 pub(crate) fn is_ycsbs(theta: f64) -> bool {
     (theta - THETA).abs() < f64::EPSILON
 }
 
-/// Draws ranks, rank 0 being the most popular.
+/// Draws ranks; rank 0 is the most popular.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Zipfian {
     items: u64,
@@ -85,7 +87,7 @@ pub(crate) struct Zipfian {
 }
 
 impl Zipfian {
-    /// Ranks `0..items`, with YCSB's skew.
+    /// Creates ranks `0..items`, with YCSB's skew.
     pub(crate) fn new(items: u64) -> Self {
         Self::with_theta(items, THETA)
     }
@@ -100,18 +102,17 @@ impl Zipfian {
         Self { items, skew, zeta, eta: skew.eta(items, zeta) }
     }
 
-    /// Widens the ranks to `0..items`; never narrows them.
+    /// Extends the ranks to `0..items`; never reduces them.
     ///
-    /// YCSB keeps the first item count inside `eta`; here `eta` follows the growth, as in Gray's
-    /// paper.
+    /// YCSB keeps the first item count in `eta`; here `eta` follows the growth, as in Gray's paper.
     fn grow_to(&mut self, items: u64) {
         if items > self.items {
             self.grow(items);
         }
     }
 
-    /// Not inlined: a compiler that sees these powers computes them ahead of the loop around a draw,
-    /// for every draw of every distribution, wanted or not.
+    /// Not inlined: otherwise the compiler hoists these powers out of the loop around a draw, and
+    /// computes them for every draw of every distribution.
     #[inline(never)]
     fn grow(&mut self, items: u64) {
         let skew = self.skew;
@@ -124,7 +125,7 @@ impl Zipfian {
         self.eta = skew.eta(items, self.zeta);
     }
 
-    /// The next rank.
+    /// Draws a rank.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         let u = rng.unit_f64();
         let uz = u * self.zeta;
@@ -139,7 +140,7 @@ impl Zipfian {
     }
 }
 
-/// Zipfian popularity, spread over the keys by a hash: popular keys are no neighbours.
+/// Zipfian popularity, scattered over the keys by a hash: popular keys are not neighbours.
 pub(crate) struct ScrambledZipfian {
     ranks: Zipfian,
     first: u64,
@@ -147,7 +148,7 @@ pub(crate) struct ScrambledZipfian {
 }
 
 impl ScrambledZipfian {
-    /// `theta` is not 1.
+    /// Requires: `theta` is not 1.
     pub(crate) fn new(first: u64, items: u64, theta: f64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
         let skew = Skew::new(theta);
@@ -160,23 +161,23 @@ impl ScrambledZipfian {
     }
 }
 
-/// The newest key is the most popular one, and popularity falls with age (YCSB's "latest").
+/// The newest key is the most popular, and popularity falls with age (YCSB's "latest").
 ///
-/// YCSB leaves key number 0 out by an oversight; here it is the least popular key.
+/// YCSB omits key number 0 by an oversight; here it is the least popular key.
 pub(crate) struct Latest {
     ages: Zipfian,
 }
 
 impl Latest {
-    /// `theta` is not 1.
+    /// Requires: `theta` is not 1.
     pub(crate) fn new(theta: f64) -> Self {
         Self { ages: Zipfian::with_theta(1, theta) }
     }
 
     pub(crate) fn draw(&mut self, rng: &mut Rng, newest: u64) -> u64 {
         self.ages.grow_to(newest + 1);
-        // An age beyond the oldest key is possible only if `newest` has gone back, which the
-        // caller's redraw would answer; it does not happen with an insert counter.
+        // An age beyond the oldest key is possible only if `newest` has decreased; the caller would
+        // then redraw. An insert counter never decreases.
         newest.wrapping_sub(self.ages.draw(rng))
     }
 }
@@ -198,7 +199,7 @@ mod tests {
                 assert!((fast - sum).abs() < 1e-9, "zeta({n}), {theta}: {fast} and {sum}");
             }
         }
-        // YCSB's own figure was summed one by one and carries that rounding.
+        // YCSB's own figure was summed term by term and includes its rounding errors.
         assert!((Skew::new(THETA).zeta(SCRAMBLED_ITEMS) - SCRAMBLED_ZETA).abs() < 1e-6);
     }
 
@@ -222,7 +223,7 @@ mod tests {
         assert!((0..1000).all(|_| Zipfian::new(2).draw(&mut rng) < 2));
     }
 
-    /// The law of `theta` within `slack` for the first ranks; the first two are exact.
+    /// Checks the law of `theta` within `slack` for the first ranks; the first two are exact.
     fn check_law(theta: f64, slack: f64) {
         const ITEMS: u64 = 10_000;
         const DRAWS: u32 = 1_000_000;

@@ -1,25 +1,24 @@
-//! What keys were like before they changed, as long as a snapshot is open that may ask.
+//! Earlier states of changed keys, for as long as an open snapshot may need them.
 //!
-//! Invariant: while a snapshot is open, every change since it was asked for is noted, so that a key
-//! without a note is as it was then. Cost: nothing without open snapshots; otherwise some two
-//! hundred bytes per change since the oldest of them was asked for, and a few look-ups in small
-//! ordered maps.
+//! Invariant: while a snapshot is open, every change since its request is noted, so a key without a
+//! note is unchanged since then. Cost: nothing without open snapshots; otherwise about two hundred
+//! bytes per change since the request of the oldest one, and a few look-ups in small ordered maps.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ticket::ReadTicket;
 
-/// A write has begun or was acknowledged.
+/// The beginning or the acknowledgement of a write.
 pub(super) struct Change {
-    /// When, by the clock of the versions.
+    /// Time, by the clock of the versions.
     pub(super) at: u64,
-    /// The key as a Get would have found it just before.
+    /// The state of the key just before, as a Get would have seen it.
     pub(super) before: ReadTicket,
 }
 
 #[derive(Default)]
 pub(super) struct Journal {
-    /// How many snapshots are open that were asked for at a time.
+    /// Number of open snapshots by the time of their request.
     open: BTreeMap<u64, u32>,
     /// Changes by key, oldest first.
     changes: BTreeMap<u64, VecDeque<Change>>,
@@ -28,12 +27,12 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// A snapshot is asked for.
+    /// Notes that a snapshot was requested.
     pub(super) fn open(&mut self, now: u64) {
         *self.open.entry(now).or_default() += 1;
     }
 
-    /// No more will be asked of a snapshot that was asked for at `asked`.
+    /// Closes a snapshot that was requested at `asked`.
     pub(super) fn close(&mut self, asked: u64) {
         let count = self.open.get_mut(&asked).expect("a snapshot is closed once");
         *count -= 1;
@@ -57,18 +56,18 @@ impl Journal {
         }
     }
 
-    /// Whether changes are to be noted.
+    /// Returns whether changes must be noted.
     pub(super) fn is_kept(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// The key of `before` changes at the time `at`.
+    /// Notes that the key of `before` changes at the time `at`.
     pub(super) fn note(&mut self, at: u64, before: ReadTicket) {
         self.sequence.push_back((at, before.key));
         self.changes.entry(before.key).or_default().push_back(Change { at, before });
     }
 
-    /// The changes of `key` later than `asked`, oldest first.
+    /// Returns the changes of `key` later than `asked`, oldest first.
     pub(super) fn since(&self, key: u64, asked: u64) -> impl Iterator<Item = &Change> {
         self.changes.get(&key).into_iter().flat_map(move |changes| {
             let first = changes.partition_point(|change| change.at <= asked);
@@ -76,7 +75,7 @@ impl Journal {
         })
     }
 
-    /// How many changes are kept.
+    /// Returns the number of changes kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         assert_eq!(self.changes.values().map(VecDeque::len).sum::<usize>(), self.sequence.len());

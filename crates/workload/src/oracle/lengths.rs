@@ -1,17 +1,17 @@
-//! Lengths of values that no recipe says, because they were recorded somewhere else.
+//! Lengths of values that do not follow the recipe, because they come from a trace.
 //!
-//! Cost: eight bytes a key, and some fifty for a key with writes under way.
+//! Cost: eight bytes per key, and about fifty for a key with writes in flight.
 
 use std::collections::BTreeMap;
 
 use crate::value::Stamp;
 
-/// What was put under keys from some number on.
+/// Lengths of values put under keys from `first` on.
 pub(super) struct Lengths {
     first: u64,
     /// The newest version of each key, and its length.
     newest: Vec<(u32, u32)>,
-    /// Of older versions that may still be current.
+    /// Lengths of older versions that may still be current.
     older: BTreeMap<(u64, u32), u32>,
 }
 
@@ -24,7 +24,8 @@ impl Lengths {
         key >= self.first
     }
 
-    /// A put of so many bytes begins; `is_settled` tells whether no other write of the key was under way or in doubt.
+    /// Notes that a put of `bytes` bytes begins. `is_settled`: whether no other write of the key
+    /// was in flight or unresolved.
     pub(super) fn put(&mut self, stamp: Stamp, bytes: u32, is_settled: bool) {
         if is_settled {
             self.forget_older(stamp.key);
@@ -39,7 +40,7 @@ impl Lengths {
         }
     }
 
-    /// Only the newest version of a key can be current.
+    /// Drops the older versions of a key: only the newest one can be current.
     pub(super) fn forget_older(&mut self, key: u64) {
         while let Some((old, _)) = self.older.range((key, 0)..=(key, u32::MAX)).next() {
             let old = *old;
@@ -47,7 +48,7 @@ impl Lengths {
         }
     }
 
-    /// The length of a write, if it may still be current.
+    /// Returns the length of a write, if it may still be current.
     pub(super) fn of(&self, stamp: Stamp) -> Option<u32> {
         let index = stamp.key.checked_sub(self.first)? as usize;
         match self.newest.get(index) {

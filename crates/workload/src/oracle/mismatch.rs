@@ -1,4 +1,4 @@
-//! What an oracle says about a Get or a scan that returned what it may not.
+//! Mismatches: wrong results of Gets and scans.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use runtime::Nanos;
 use super::versions::ordinal;
 use crate::value::Stamp;
 
-/// What no order of the writes explains, in an answer to a Get or a scan.
+/// A result of a Get or a scan that no order of the writes explains.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The session's seed.
     pub seed: u64,
     /// The number of the operation within its phase, from 1, in the order of issue.
     pub operation: u64,
-    /// When the answer came, in virtual time.
+    /// Time of the result, in virtual time.
     pub at: Nanos,
     /// The key, escaped to ASCII.
     pub key: String,
-    /// The number the key was made from; `None` if it is none of the session's keys.
+    /// The number of the key; `None` if it is not one of the session's keys.
     pub key_number: Option<u64>,
-    /// What sort of wrong it is.
+    /// Kind of the mismatch.
     pub kind: MismatchKind,
-    /// Everything that would have been right.
+    /// All correct results.
     pub expected: String,
-    /// What came.
+    /// The actual result.
     pub got: String,
 }
 
@@ -39,26 +39,26 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The ways to be wrong.
+/// Kinds of mismatches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MismatchKind {
-    /// There must be a value, and there was none.
+    /// No value was found, although one must exist.
     Lost,
-    /// There must be no value, and there was one that was deleted before.
+    /// A deleted value was found, although none may exist.
     Resurrected,
-    /// A value that a later write had replaced, as that write's acknowledgement said.
+    /// A value that a later, acknowledged write had replaced.
     Stale,
-    /// A value of another key, a damaged one, or one that was never written.
+    /// A value of another key, a damaged value, or one that was never written.
     Foreign,
-    /// A scan passed over a key that its snapshot holds.
+    /// A scan skipped a key of its snapshot.
     Skipped,
-    /// A scan gave a value that was written after its snapshot had been taken.
+    /// A scan returned a value that was written after its snapshot was taken.
     Newer,
-    /// A scan gave a key that is not above the one before.
+    /// A scan returned a key that is not above the previous one.
     OutOfOrder,
-    /// A scan gave a key below the one sought, or not below its bound.
+    /// A scan returned a key below the sought one, or not below its bound.
     OutOfBounds,
-    /// A scan gave a key that was never written.
+    /// A scan returned a key that was never written.
     ForeignKey,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for MismatchKind {
     }
 }
 
-/// What a Get returned, as far as it can be told.
+/// The result of a Get, as far as it can be identified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Finding {
     Nothing,
@@ -86,13 +86,13 @@ pub(crate) enum Finding {
     Write(u32),
     /// The undamaged value of another key.
     OtherKey(Stamp),
-    /// A value that was written, but not like this.
+    /// A value that was written, but with differences.
     Damaged(Stamp, String),
-    /// No write is known to have produced it.
+    /// No known write produced it.
     Unknown,
 }
 
-/// A Get that returned what it may not.
+/// A wrong result of a Get.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Surprise {
     pub(crate) kind: MismatchKind,

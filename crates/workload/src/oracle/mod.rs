@@ -1,24 +1,23 @@
-//! The oracle: knows what every Get and every scan may return, and checks what they did return.
+//! The oracle: knows all correct results of every Get and scan, and checks the actual results.
 //!
-//! Every write of a key is a version, deletes included. A Get may return
+//! Every write of a key is a version, including deletes. A Get may return
 //!
 //! - a write that was issued before the Get ended, unless
-//! - another write began after that one was acknowledged, and was itself acknowledged before the
+//! - another write began after that write was acknowledged, and was itself acknowledged before the
 //!   Get began.
 //!
-//! So writes that overlap may take effect in any order, and until a later write or a later Get has
-//! settled the matter any of them may be found. A write that failed may or may not have taken
-//! effect for ever. These are the rules of a linearizable register as far as one Get can show
-//! them.
+//! So overlapping writes may take effect in any order, and any of them may be found until a later
+//! write or a later Get settles the order. A failed write may or may not have taken effect, at any
+//! later time. These are the rules of a linearizable register as far as a single Get can show them.
 //!
-//! A scan sees a snapshot, taken at some instant while its iterator was made. Of each key it must
-//! give what a Get that began and ended when the making did may return, where that is a value, and
-//! it may leave out only keys of which such a Get may return nothing; and one instant must explain
-//! all of it.
+//! A scan sees a snapshot, taken at some instant during the creation of its iterator. For each key
+//! it must return a value that a Get with the same begin and end as the creation may return; it may
+//! omit only keys for which such a Get may return nothing. A single instant must explain the whole
+//! scan.
 //!
-//! Cost: four bytes per key, and some hundred per key with writes under way or unsettled; a Get
-//! costs a look at the four bytes, a Put two look-ups in a small ordered map besides. Scans cost
-//! eight more bytes per key if keys are hashed, and as long as one is under way writes are noted.
+//! Cost: four bytes per key, and about a hundred per key with writes in flight or unsettled. A Get
+//! checks the four bytes; a Put also needs two look-ups in a small ordered map. Scans need eight
+//! more bytes per key if keys are hashed, and while one is in flight writes are noted.
 
 mod journal;
 mod lengths;
@@ -48,33 +47,33 @@ use order::KeyOrder;
 use ticket::ReadTicket;
 use versions::{Seen, Versions};
 
-/// What was written under which key number, and what may be read.
+/// The writes of every key number, and the values that may be read.
 pub(crate) struct Oracle {
     recipe: ValueRecipe,
     versions: Versions,
-    /// Once scans are prepared.
+    /// The order of keys; `None` until scans are prepared.
     order: Option<KeyOrder>,
-    /// Of values whose length the recipe does not say.
+    /// Lengths of values that do not follow the recipe.
     lengths: Option<Lengths>,
 }
 
-/// A write under way.
+/// A write in flight.
 #[must_use = "a write that is not acknowledged counts as under way for ever"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WriteTicket(Stamp);
 
-/// A Get under way.
+/// A Get in flight.
 #[must_use = "a Get that is not finished is not checked"]
 #[derive(Debug)]
 pub(crate) struct GetTicket(ReadTicket);
 
 impl Oracle {
-    /// An empty store, with room for `keys` keys to begin with.
+    /// Creates the oracle of an empty store, with initial room for `keys` keys.
     pub(crate) fn new(recipe: ValueRecipe, keys: u64) -> Self {
         Self { recipe, versions: Versions::new(keys), order: None, lengths: None }
     }
 
-    /// A Put begins: the value it is to write.
+    /// Notes that a Put begins. Returns the value to write.
     pub(crate) fn begin_put(&mut self, key: u64) -> (WriteTicket, Value) {
         if let Some(order) = &mut self.order
             && self.versions.newest(key) == 0
@@ -85,17 +84,17 @@ impl Oracle {
         (WriteTicket(stamp), self.recipe.value(stamp))
     }
 
-    /// From key number `first` on lengths of values are what [`Self::begin_put_of`] is told.
+    /// Makes keys from number `first` on have the lengths passed to [`Self::begin_put_of`].
     pub(crate) fn record_lengths_from(&mut self, first: u64) {
         self.lengths = Some(Lengths::from(first));
     }
 
-    /// Whether so many writes of a key have been told apart that no other can be.
+    /// Returns whether a key has no version numbers left for further writes.
     pub(crate) fn is_used_up(&self, key: u64) -> bool {
         self.versions.is_used_up(key)
     }
 
-    /// A Put of a value of so many bytes begins, of a key whose lengths are recorded.
+    /// Notes that a Put of a value of `bytes` bytes begins, for a key with recorded lengths.
     pub(crate) fn begin_put_of(&mut self, key: u64, bytes: u32) -> (WriteTicket, Value) {
         let is_settled = self.versions.is_settled(key);
         let stamp = Stamp { key, version: self.versions.issue_put(key) };
@@ -104,23 +103,23 @@ impl Oracle {
         (WriteTicket(stamp), self.recipe.value_of(stamp, bytes))
     }
 
-    /// A Put has been done before this oracle came about.
+    /// Notes a Put that was done before this oracle was created.
     pub(crate) fn assume_put(&mut self, key: u64) {
         let version = self.versions.issue_put(key);
         self.versions.acknowledge(key, version);
     }
 
-    /// Carries what is known of all keys, before scans are prepared.
+    /// Saves or restores the state of all keys. Requires: scans are not prepared yet.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         if self.order.is_some() { None } else { self.versions.carry(by) }
     }
 
-    /// A delete begins.
+    /// Notes that a delete begins.
     pub(crate) fn begin_delete(&mut self, key: u64) -> WriteTicket {
         WriteTicket(Stamp { key, version: self.versions.issue_delete(key) })
     }
 
-    /// A Put or delete has succeeded. One that failed is not acknowledged.
+    /// Notes that a Put or delete has succeeded. A failed write is not acknowledged.
     pub(crate) fn acknowledge(&mut self, ticket: WriteTicket) {
         self.versions.acknowledge(ticket.0.key, ticket.0.version);
         if let Some(lengths) = &mut self.lengths
@@ -130,12 +129,12 @@ impl Oracle {
         }
     }
 
-    /// A Get begins.
+    /// Notes that a Get begins.
     pub(crate) fn begin_get(&self, key: u64) -> GetTicket {
         GetTicket(self.versions.begin_read(key))
     }
 
-    /// A Get has returned `value`: whether it may have.
+    /// Checks whether a Get may return `value`.
     pub(crate) fn finish_get(
         &mut self,
         ticket: &GetTicket,
@@ -158,7 +157,8 @@ impl Oracle {
         Err(Surprise { kind: self.kind_of_surprise(ticket, seen), finding })
     }
 
-    /// Which write of `key` produced `value`, compared byte by byte if it has bytes.
+    /// Returns the write of `key` that produced `value`, after a comparison of bytes if it has
+    /// bytes.
     fn find_origin<I: Iterator<Item = u32>>(
         &self,
         key: u64,
@@ -176,7 +176,8 @@ impl Oracle {
         }
     }
 
-    /// Values of less than eight bytes tell no origin: see whether any allowed write made them.
+    /// Identifies a value of less than eight bytes, which has no stamp: compares it with every
+    /// allowed write.
     fn find_short(
         &self,
         key: u64,
@@ -188,7 +189,7 @@ impl Oracle {
         allowed.find(is_equal).map_or(Finding::Unknown, Finding::Write)
     }
 
-    /// How `value` differs from what the write `stamp` wrote.
+    /// Returns how `value` differs from the value of the write `stamp`.
     fn difference(&self, stamp: Stamp, value: &Value) -> Option<String> {
         let written = self.written(stamp, value);
         if value.len() != written.len() {
@@ -205,8 +206,9 @@ impl Oracle {
         Some(format!("wrong from byte {} on", at.unwrap_or(0)))
     }
 
-    /// What the write `stamp` wrote, of which `value` claims to be. A length that nobody remembers, because later writes have
-    /// replaced it, is taken to be right.
+    /// Returns the value of the write `stamp`, which `value` claims as its source. If the length
+    /// was dropped, because later writes have replaced it, `value`'s length is assumed to be
+    /// correct.
     fn written(&self, stamp: Stamp, value: &Value) -> Value {
         match self.lengths.as_ref().filter(|lengths| lengths.has(stamp.key)) {
             None => self.recipe.synthetic(stamp),
@@ -226,7 +228,7 @@ impl Oracle {
         }
     }
 
-    /// What was expected of a Get that surprised, and what came, in words.
+    /// Returns the expected results of a Get with a wrong result, and the actual one, as text.
     pub(crate) fn describe(&self, ticket: &GetTicket, surprise: &Surprise) -> (String, String) {
         let mut expected: Vec<String> = Vec::new();
         if self.versions.allows(&ticket.0, Seen::Nothing) {

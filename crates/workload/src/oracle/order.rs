@@ -1,23 +1,23 @@
-//! Which key follows which.
+//! The order of keys.
 //!
-//! Keys stand at positions ([`KeyFormat`]). With ordered keys the next position is the next number
-//! and nothing is kept. With hashed ones the positions of all numbers are sorted once, when the
-//! first run with scans begins; those of records inserted since wait in a small ordered set until
+//! Keys have positions ([`KeyFormat`]). With ordered keys the next position is the next number, and
+//! no state is needed. With hashed keys the positions of all numbers are sorted once, when the
+//! first run with scans begins; those of records inserted later are in a small ordered set until
 //! the next run begins.
 //!
-//! Cost: eight bytes per record where keys are hashed; sorting 44 million takes a second or two. A
-//! walk along the keys costs a step in an array each; a Seek, a binary search.
+//! Cost: eight bytes per record with hashed keys; sorting 44 million takes a second or two. Each
+//! key of a walk costs a step in an array; a Seek, a binary search.
 
 use std::collections::BTreeSet;
 
 use crate::{InsertOrder, KeyFormat};
 
-/// All key numbers that were ever issued, in the order of their keys.
+/// All key numbers ever issued, in key order.
 pub(super) struct KeyOrder {
     keys: KeyFormat,
     /// Numbers below this were issued when the run began.
     settled: u64,
-    /// The positions of those, rising; none if keys are ordered.
+    /// Their positions in ascending order; empty if keys are ordered.
     sorted: Vec<u64>,
     /// The positions of numbers issued since.
     recent: BTreeSet<u64>,
@@ -26,19 +26,19 @@ pub(super) struct KeyOrder {
 /// A place between two keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
-    /// The lowest position that lies ahead.
+    /// The lowest position after the cursor.
     pub(super) ahead: u64,
-    /// How many of the sorted positions lie behind.
+    /// Number of sorted positions before the cursor.
     index: usize,
 }
 
 impl KeyOrder {
-    /// The order of no keys.
+    /// Creates the order of an empty set of keys.
     pub(super) fn new(keys: KeyFormat) -> Self {
         Self { keys, settled: 0, sorted: Vec::new(), recent: BTreeSet::new() }
     }
 
-    /// All numbers below `issued` have been issued. Cursors made before are worth nothing.
+    /// Notes that all numbers below `issued` have been issued. Invalidates earlier cursors.
     pub(super) fn settle(&mut self, issued: u64) {
         if self.keys.order() == InsertOrder::Hashed && issued > self.settled {
             self.sorted.reserve_exact((issued - self.settled) as usize);
@@ -50,7 +50,7 @@ impl KeyOrder {
         self.recent.clear();
     }
 
-    /// `number` is issued; it may have been before.
+    /// Notes that `number` is issued; it may have been issued before.
     pub(super) fn insert(&mut self, number: u64) {
         if number >= self.settled {
             self.recent.insert(self.keys.position(number));
@@ -61,13 +61,13 @@ impl KeyOrder {
         &self.keys
     }
 
-    /// Just before `position`.
+    /// Returns a cursor just before `position`.
     pub(super) fn before(&self, position: u64) -> Cursor {
         let index = self.sorted.partition_point(|sorted| *sorted < position);
         Cursor { ahead: position, index }
     }
 
-    /// The first position ahead of `cursor`.
+    /// Returns the first position after `cursor`.
     pub(super) fn peek(&self, cursor: Cursor) -> Option<u64> {
         let settled = match self.keys.order() {
             InsertOrder::Ordered => Some(cursor.ahead).filter(|number| *number < self.settled),
@@ -80,10 +80,9 @@ impl KeyOrder {
         settled.into_iter().chain(recent).min()
     }
 
-    /// `cursor` moved on past `position`, which must lie ahead of it.
+    /// Returns `cursor` moved past `position`, which must be after it.
     pub(super) fn past(&self, cursor: Cursor, position: u64) -> Cursor {
-        // The greatest position belongs to no number that can be issued, so that this never
-        // overflows.
+        // No issued number has the greatest position, so this never overflows.
         let ahead = position + 1;
         let lies_behind = |index: usize| self.sorted.get(index).is_some_and(|at| *at < ahead);
         let index = cursor.index;
@@ -94,7 +93,7 @@ impl KeyOrder {
         }
     }
 
-    /// The key number that stands `count` keys after that of `number`, if there are as many.
+    /// Returns the number of the key `count` keys after that of `number`, if it exists.
     pub(super) fn number_after(&self, number: u64, count: u64) -> Option<u64> {
         let mut cursor = self.before(self.keys.position(number));
         for _ in 0..count {

@@ -1,10 +1,10 @@
-//! Checking scans: every pair, and everything that lies between two.
+//! Checks of scans: every pair, and the gap between two pairs.
 //!
-//! A scan must give every record that its snapshot holds, from the key sought on, each once and in
-//! order, with the value that the snapshot holds. What it gives and leaves out tells when the snapshot
-//! was taken, so that a scan with some keys of one instant and some of another is found out, as far
-//! as the writes in between did not overlap. Which records there are the order of keys tells;
-//! the walk along it stops at each pair, so that a scan of many records costs a step each.
+//! A scan must return every record of its snapshot from the sought key on, each once and in order,
+//! with its value in the snapshot. The pairs returned and omitted narrow down the time of the
+//! snapshot, so a scan that mixes keys of different instants is detected, unless the writes in
+//! between overlapped. The order of keys lists all records; the walk along it stops at each pair,
+//! so a scan costs one step per record.
 
 use pages::Value;
 
@@ -15,35 +15,35 @@ use super::versions::Seen;
 use super::{MismatchKind, Oracle};
 use crate::target::Pair;
 
-/// A scan under way.
+/// A scan in flight.
 #[must_use = "a scan that is not ended keeps the journal of all changes growing"]
 pub(crate) struct ScanTicket {
-    /// When the snapshot was taken, as far as is known by now: what comes tells more.
+    /// The time of the snapshot, as far as known; further results narrow it down.
     time: SnapshotTime,
-    /// When the iterator was asked for.
+    /// The time of the iterator's request.
     opened: SnapshotTime,
-    /// The position sought.
+    /// The sought position.
     start: u64,
-    /// The position at which the scan ends, if it does before the end of the store.
+    /// The position at which the scan ends, if before the end of the store.
     bound: Option<u64>,
     cursor: Cursor,
     is_off_track: bool,
 }
 
-/// Something wrong in what a scan gave.
+/// A wrong result of a scan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ScanSurprise {
     pub(crate) kind: MismatchKind,
-    /// Escaped to ASCII.
+    /// The key, escaped to ASCII.
     pub(crate) key: String,
-    /// `None` if it is none of the session's keys.
+    /// `None` if the key is not one of the session's keys.
     pub(crate) key_number: Option<u64>,
     pub(crate) expected: String,
     pub(crate) got: String,
 }
 
 impl ScanTicket {
-    /// Whether the scan gave a key that cannot come there: no sense can be made of what follows.
+    /// Returns whether the scan returned an impossible key: later pairs cannot be checked.
     pub(crate) fn is_off_track(&self) -> bool {
         self.is_off_track
     }
@@ -61,17 +61,17 @@ impl ScanTicket {
 }
 
 impl Oracle {
-    /// A run with scans begins: all key numbers below `issued` have been issued.
+    /// Prepares a run with scans. All key numbers below `issued` have been issued.
     pub(crate) fn prepare_scans(&mut self, keys: &crate::KeyFormat, issued: u64) {
         self.order.get_or_insert_with(|| KeyOrder::new(keys.clone())).settle(issued);
     }
 
-    /// The number of the key that stands `count` keys after that of `key`, if there are as many.
+    /// Returns the number of the key `count` keys after that of `key`, if it exists.
     pub(crate) fn key_after(&self, key: u64, count: u64) -> Option<u64> {
         self.order().number_after(key, count)
     }
 
-    /// An iterator is asked for, to read from the key `start` up to the key `bound`.
+    /// Notes that an iterator is requested, to read from the key `start` up to the key `bound`.
     pub(crate) fn begin_scan(&mut self, start: u64, bound: Option<u64>) -> ScanTicket {
         let time = self.versions.open_snapshot();
         let order = self.order();
@@ -81,18 +81,18 @@ impl Oracle {
         ScanTicket { time, opened: time, start, bound, cursor, is_off_track: false }
     }
 
-    /// The iterator is there: its snapshot has been taken.
+    /// Notes that the iterator was created: its snapshot has been taken.
     pub(crate) fn scan_created(&self, ticket: &mut ScanTicket) {
         ticket.time.answered = self.versions.now();
     }
 
-    /// The scan has come to an end, of whatever kind.
+    /// Notes that the scan has ended, for any reason.
     #[expect(clippy::needless_pass_by_value, reason = "nothing is to be asked of it afterwards")]
     pub(crate) fn end_scan(&mut self, ticket: ScanTicket) {
         self.versions.close_snapshot(ticket.opened);
     }
 
-    /// The next pair of the scan: what is wrong with it, and with the way to it.
+    /// Checks the next pair of the scan, and the gap before it. Returns the errors found.
     pub(crate) fn check_pair(&mut self, ticket: &mut ScanTicket, pair: &Pair) -> Vec<ScanSurprise> {
         let (position, number) = match self.place(ticket, &pair.key) {
             Ok(place) => place,
@@ -109,7 +109,7 @@ impl Oracle {
         surprises
     }
 
-    /// The iterator says that there are no more pairs: whether there are none.
+    /// Checks the end of the scan: no further pairs may exist.
     pub(crate) fn check_end(&self, ticket: &mut ScanTicket) -> Option<ScanSurprise> {
         self.check_gap(ticket, ticket.bound, || "the end".to_owned())
     }
@@ -118,7 +118,7 @@ impl Oracle {
         self.order.as_ref().expect("a run with scans has prepared them")
     }
 
-    /// Position and number of `key` if it can come next.
+    /// Returns position and number of `key` if it may come next.
     fn place(&self, ticket: &ScanTicket, key: &[u8]) -> Result<(u64, u64), ScanSurprise> {
         let keys = self.order().keys();
         let place = keys.parse(key).map(|position| (position, keys.number_at(position)));
@@ -144,8 +144,8 @@ impl Oracle {
         Err(ScanSurprise { kind, key, key_number, expected, got })
     }
 
-    /// Whether something that must be there lies ahead, below the position `until`. The first such
-    /// key is told, for it may be that all of them are missing.
+    /// Checks that no key of the snapshot was skipped before the position `until`. Reports only the
+    /// first such key, because possibly all keys are missing.
     fn check_gap(
         &self,
         ticket: &mut ScanTicket,

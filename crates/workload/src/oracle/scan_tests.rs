@@ -1,4 +1,4 @@
-//! Scans against cases by hand, and against random histories of a store with true snapshots.
+//! Tests of scans: cases by hand, and random histories of a store with true snapshots.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn key_format(order: InsertOrder) -> KeyFormat {
     KeyFormat::new("k", 6, order).unwrap()
 }
 
-/// An oracle that scans can be asked of, and the values of its records, all put once.
+/// An oracle prepared for scans, and the values of its records, all put once.
 struct Checked {
     oracle: Oracle,
     keys: KeyFormat,
@@ -43,7 +43,7 @@ impl Checked {
         self.values.remove(&key);
     }
 
-    /// All pairs as they are now, from the key number `from` on, by their keys.
+    /// Returns all current pairs, from the key number `from` on, in key order.
     fn pairs(&self, from: u64) -> Vec<Pair> {
         let start = self.keys.position(from);
         let mut pairs: Vec<Pair> = self
@@ -60,14 +60,14 @@ impl Checked {
         Pair { key: self.keys.write(number, &mut self.keys.buffer()).into(), value: value.clone() }
     }
 
-    /// An iterator made from begin to end.
+    /// Creates an iterator in one instant.
     fn scan(&mut self, from: u64, bound: Option<u64>) -> ScanTicket {
         let mut ticket = self.oracle.begin_scan(from, bound);
         self.oracle.scan_created(&mut ticket);
         ticket
     }
 
-    /// What is wrong with a scan that gives these pairs, and then ends.
+    /// Returns the errors of a scan that returns these pairs and then ends.
     fn judge(&mut self, mut ticket: ScanTicket, pairs: &[Pair]) -> Vec<ScanSurprise> {
         let mut surprises = Vec::new();
         for pair in pairs {
@@ -112,7 +112,7 @@ fn a_scan_of_everything_there_was_is_right_whatever_is_written_afterwards() {
         checked.put(4);
         checked.put(12);
         assert_eq!(checked.judge(ticket, &pairs), []);
-        // A scan that is made now sees all of it.
+        // A scan created now sees all of it.
         let (ticket, pairs) = (checked.scan(3, None), checked.pairs(3));
         assert_eq!(checked.judge(ticket, &pairs), []);
     });
@@ -145,7 +145,7 @@ fn what_may_be_there_or_not_may_be_left_out() {
     in_both_orders(|checked| {
         let all = checked.pairs(5);
         let gone = all[1..].to_vec();
-        // Deleted while the iterator was made.
+        // Deleted during the creation of the iterator.
         for given in [&all, &gone] {
             let mut ticket = checked.oracle.begin_scan(5, None);
             checked.delete(5);
@@ -174,7 +174,7 @@ fn values_are_those_of_the_snapshot() {
         let ticket = checked.scan(5, None);
         assert_eq!(checked.kinds(ticket, &newer), [MismatchKind::Resurrected]);
 
-        // A record that came after the snapshot.
+        // A record inserted after the snapshot.
         let ticket = checked.scan(5, None);
         let mut given = checked.pairs(5);
         let new = checked.put(5);
@@ -210,7 +210,7 @@ fn one_instant_explains_all_keys_of_a_scan() {
     in_both_orders(|checked| {
         let first = (0..KEYS).min_by_key(|number| checked.keys.position(*number)).unwrap();
         for (one, other) in [(2, 7), (7, 2)] {
-            // One key is overwritten, then another, both while the iterator is made.
+            // One key is overwritten, then another, both during the creation of the iterator.
             let takes = |has_one: bool, has_other: bool, checked: &mut Checked| {
                 let mut ticket = checked.oracle.begin_scan(first, None);
                 let old = checked.values.clone();
@@ -249,7 +249,7 @@ fn an_instant_with_a_record_has_those_inserted_before_it() {
         let pairs = checked.pairs(first);
         checked.values.insert(2, value);
         let kinds = checked.kinds(ticket, &pairs);
-        // Whichever of the two keys comes first is taken at its word.
+        // The check believes the key that comes first.
         assert!(kinds == [MismatchKind::Skipped] || kinds == [MismatchKind::Newer], "{kinds:?}");
     });
 }
@@ -320,8 +320,8 @@ enum Running {
     Open { ticket: ScanTicket, asked: usize, answered: usize, snapshot: BTreeMap<u64, Value> },
 }
 
-/// A store of few keys in which every write, and every making of an iterator, takes effect at one
-/// instant between its begin and its end; beside it the history that the definition is applied to.
+/// A store of few keys in which every write, and every creation of an iterator, takes effect at one
+/// instant between its begin and its end; and its history, for comparison with the definition.
 struct Store {
     checked: Checked,
     history: Vec<Written>,
@@ -401,7 +401,7 @@ impl Store {
         }
     }
 
-    /// The whole scan is right.
+    /// Asserts that the oracle accepts the whole scan.
     fn read(&mut self, mut ticket: ScanTicket, snapshot: BTreeMap<u64, Value>) {
         let now = std::mem::replace(&mut self.checked.values, snapshot);
         let start = self.checked.keys.number_at(ticket.start());
@@ -414,7 +414,7 @@ impl Store {
         self.checked.values = now;
     }
 
-    /// Whatever the oracle allows the definition allows.
+    /// Asserts that the definition allows everything that the oracle allows.
     fn check_against_definition(&self, ticket: &ScanTicket, asked: usize, answered: usize) {
         let versions = &self.checked.oracle.versions;
         let is_allowed = |write: &Written| {

@@ -1,41 +1,41 @@
-//! What a key may hold in a snapshot.
+//! The possible contents of a key in a snapshot.
 //!
-//! A snapshot was taken at some instant between its being asked for and answered. What it may hold
-//! of a key is what a Get with these two ends could return, which must still be known when a scan
-//! comes to the key, long after: the journal tells what the key was like. Each key that changed in
-//! the meantime narrows down when the snapshot was taken.
+//! A snapshot was taken at some instant between its request and the reply. The possible contents of
+//! a key are those that a Get with the same begin and end could return. They must still be known
+//! much later, when a scan reaches the key: the journal has the earlier states. Each key that
+//! changed in between narrows down the time of the snapshot.
 
 use super::ticket::ReadTicket;
 use super::versions::{Seen, Versions, is_put};
 
-/// When a snapshot was taken, by the clock of the versions.
+/// The time of a snapshot, by the clock of the versions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SnapshotTime {
-    /// Not before this.
+    /// Earliest time.
     pub(super) asked: u64,
-    /// And not after this.
+    /// Latest time.
     pub(super) answered: u64,
 }
 
-/// What a key may hold in a snapshot.
+/// The possible contents of a key in a snapshot.
 pub(super) struct SnapshotView {
-    /// What could be current when the snapshot was asked for.
+    /// The possible current versions when the snapshot was requested.
     before: ReadTicket,
-    /// Versions issued until it was answered, rising.
+    /// Versions issued until the reply, ascending.
     meanwhile: Vec<u32>,
-    /// Whether nothing has happened to the key since the snapshot was asked for.
+    /// Whether the key is unchanged since the snapshot was requested.
     is_unchanged: bool,
 }
 
 impl SnapshotView {
-    /// The newest version that the snapshot can hold; later ones began after it was answered.
+    /// Returns the newest version that the snapshot can contain; later ones began after the reply.
     pub(super) fn newest(&self) -> u32 {
         self.meanwhile.last().copied().unwrap_or(self.before.newest)
     }
 }
 
 impl Versions {
-    /// A snapshot is asked for. It has to be closed for the journal to end.
+    /// Notes that a snapshot was requested. It must be closed for the journal to end.
     pub(super) fn open_snapshot(&mut self) -> SnapshotTime {
         let asked = self.now();
         self.journal.open(asked);
@@ -63,16 +63,17 @@ impl Versions {
         SnapshotView { before, meanwhile, is_unchanged: false }
     }
 
-    /// The part of `time` within which the key can have held what was seen of it; all of it if that
-    /// is no part.
+    /// Returns the part of `time` within which the key can have had the seen state; all of `time`
+    /// if no part fits.
     ///
-    /// What the other keys of the snapshot hold must be so within this part as well.
+    /// The states of the snapshot's other keys must also be possible within this part.
     pub(super) fn narrow(&self, time: SnapshotTime, key: u64, seen: Seen) -> SnapshotTime {
         let mut changes = self.journal.since(key, time.asked).peekable();
         if changes.peek().is_none_or(|change| change.at > time.answered) {
             return time;
         }
-        // Changes cut the time into pieces, in each of which the key is like before the next one.
+        // Changes split the time into parts; in each part the state of the key is that before the
+        // next change.
         let mut held: Option<SnapshotTime> = None;
         let mut asked = time.asked;
         while asked <= time.answered {
@@ -88,23 +89,24 @@ impl Versions {
         held.unwrap_or(time)
     }
 
-    /// Whether the snapshot may hold what was seen of the key.
+    /// Returns whether the snapshot may contain the seen state of the key.
     pub(super) fn view_allows(&self, view: &SnapshotView, seen: Seen) -> bool {
         let mut current = self.current(&view.before).into_owned().into_iter();
         current.any(|version| seen.is(version))
             || view.meanwhile.iter().any(|version| seen.is(*version))
     }
 
-    /// Whether the snapshot may hold what was seen; if so, what that settles is noted.
+    /// Returns whether the snapshot may contain the seen state; if so, notes the order that this
+    /// settles.
     pub(super) fn finish_view(&mut self, view: &SnapshotView, seen: Seen) -> bool {
         if view.is_unchanged {
-            // As good as a Get that has just begun.
+            // Equivalent to a Get that has just begun.
             return self.finish_read(&view.before, seen);
         }
         self.view_allows(view, seen)
     }
 
-    /// The Puts that the snapshot may hold.
+    /// Returns the Puts that the snapshot may contain.
     pub(super) fn puts_of_view(&self, view: &SnapshotView) -> impl Iterator<Item = u32> {
         let current = self.current(&view.before).into_owned();
         current.into_iter().chain(view.meanwhile.clone()).filter(|version| is_put(*version))

@@ -1,4 +1,4 @@
-//! The oracle against cases by hand, and against random histories of a true register.
+//! Tests of the oracle: cases by hand, and random histories of a true register.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn oracle(form: ValueForm, len: u32) -> Oracle {
     Oracle::new(ValueRecipe::new(1, FieldLengths::Constant(len), form), 10)
 }
 
-/// A Put from begin to end; its value.
+/// Executes a Put, and returns its value.
 fn put(oracle: &mut Oracle, key: u64) -> Value {
     let (ticket, value) = oracle.begin_put(key);
     oracle.acknowledge(ticket);
@@ -25,7 +25,7 @@ fn delete(oracle: &mut Oracle, key: u64) {
     oracle.acknowledge(ticket);
 }
 
-/// A Get from begin to end, told by the kind of mismatch if there is one.
+/// Executes a Get, and returns the kind of mismatch, if any.
 fn get(oracle: &mut Oracle, key: u64, value: Option<&Value>) -> Option<MismatchKind> {
     let ticket = oracle.begin_get(key);
     oracle.finish_get(&ticket, value).err().map(|surprise| surprise.kind)
@@ -54,7 +54,7 @@ fn the_newest_acknowledged_write_is_the_only_right_answer_when_nothing_overlaps(
 fn what_is_carried_knows_what_was_unsettled() {
     let old = &mut oracle(ValueForm::Synthetic, 100);
     let settled = put(old, 1);
-    // Two writes that overlap: either may be found until somebody has looked.
+    // Two overlapping writes: either may be found until a Get settles the order.
     let ((one, first), (other, second)) = (old.begin_put(KEY), old.begin_put(KEY));
     old.acknowledge(one);
     old.acknowledge(other);
@@ -79,7 +79,7 @@ fn what_is_carried_knows_what_was_unsettled() {
     for len in 0..bytes.len() {
         assert!(opened(&bytes[..len]).is_none(), "{len} of {} bytes", bytes.len());
     }
-    // The first slot without its mark, and with one that it has not.
+    // The first slot without its mark, and with a wrong mark.
     let mut unmarked = bytes.clone();
     unmarked[4 + 4 * KEY as usize + 3] &= 0x7f;
     assert!(opened(&unmarked).is_none());
@@ -131,7 +131,7 @@ fn overlapping_puts_may_end_either_way_until_a_get_settles_it() {
         let values = [&first, &second];
         let early = oracle.begin_get(KEY);
         assert_eq!(get(oracle, KEY, Some(values[last])), None);
-        // Settled: also for a Get that began before that one ended.
+        // Settled, even for a Get that began before the settling one ended.
         assert_eq!(get(oracle, KEY, Some(values[1 - last])), Some(MismatchKind::Stale));
         assert!(oracle.finish_get(&early, Some(values[1 - last])).is_err());
         assert_eq!(oracle.finish_get(&early, Some(values[last])), Ok(()));
@@ -179,7 +179,7 @@ fn deletes_count_as_writes() {
     assert_eq!(get(oracle, KEY, Some(&old)), None);
     oracle.acknowledge(ticket);
     assert_eq!(get(oracle, KEY, Some(&old)), Some(MismatchKind::Resurrected));
-    // A Get during which the key is written and deleted and written again may see any of it.
+    // A Get during which the key is written, deleted and written again may see any of these states.
     let ticket = oracle.begin_get(KEY);
     let first = put(oracle, KEY);
     delete(oracle, KEY);
@@ -187,7 +187,7 @@ fn deletes_count_as_writes() {
     for value in [None, Some(&first), Some(&second)] {
         assert_eq!(oracle.finish_get(&ticket, value), Ok(()));
     }
-    // Without a delete the key was never gone meanwhile.
+    // Without a delete the key always had a value.
     let ticket = oracle.begin_get(KEY);
     put(oracle, KEY);
     put(oracle, KEY);
@@ -293,14 +293,14 @@ struct Written {
     acknowledged: usize,
 }
 
-/// An operation under way on the true register.
+/// An operation in flight on the true register.
 enum Running {
     Write { index: usize, has_effect: bool },
     Read { ticket: ReadTicket, began: usize, seen: Option<Seen> },
 }
 
-/// A register that takes each operation at one instant between its begin and end, beside the
-/// oracle's versions and the history that the definition is applied to.
+/// A register in which each operation takes effect at one instant between its begin and its end;
+/// with the oracle's versions, and the history for comparison with the definition.
 struct Register {
     versions: Versions,
     history: Vec<Written>,
@@ -365,7 +365,8 @@ impl Register {
         }
     }
 
-    /// Whatever the oracle allows the definition allows, the documented leniency aside.
+    /// Asserts that the definition allows everything that the oracle allows, except for the
+    /// documented leniency.
     fn check_against_definition(&self, ticket: &ReadTicket, began: usize) {
         let is_allowed = |write: &Written| {
             !self

@@ -1,20 +1,20 @@
-//! What a Get takes along, to be judged by when it returns.
+//! Tickets: the state at the start of a Get, for the check of its result.
 
-/// What could be current when a Get began.
+/// The possible current versions when a Get began.
 #[derive(Clone, Debug)]
 pub(super) struct ReadTicket {
     pub(super) key: u64,
-    /// The newest version that was issued before.
+    /// The newest version issued before.
     pub(super) newest: u32,
     pub(super) deletes: u64,
     pub(super) current: Current,
 }
 
-/// Which writes those are.
+/// The possible current writes.
 #[derive(Clone, Debug)]
 pub(super) enum Current {
-    /// The newest version and no other.
+    /// Only the newest version.
     Newest,
-    /// Any of these; quiet if no write was under way.
+    /// Any of these; `is_quiet`: whether no write was in flight.
     OneOf { versions: Vec<u32>, is_quiet: bool },
 }

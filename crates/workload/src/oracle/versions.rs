@@ -1,12 +1,12 @@
-//! The versions of every key: which are acknowledged, which may still be the current one.
+//! The versions of every key: their acknowledgements, and the possible current ones.
 //!
-//! A version is twice the ordinal of the write among the writes of its key, plus one for a Put;
-//! deletes are even, and version 0 means never written. Versions of a key rise as its writes are
-//! issued.
+//! A version number is twice the ordinal of the write among the writes of its key, plus one for a
+//! Put; deletes are even, and version 0 means never written. The versions of a key increase in the
+//! order of issue.
 //!
 //! Invariant: a key's slot holds its newest issued version. If the slot is not marked contested,
-//! that version is acknowledged and is the only one that can be current. Otherwise the contest of
-//! the key lists every version that can be, in rising order.
+//! that version is acknowledged and is the only possible current one. Otherwise the contest of the
+//! key lists all possible current versions, ascending.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const UNDER_WAY: u64 = u64::MAX;
 #[derive(Clone, Copy, Default, Debug)]
 struct Candidate {
     version: u32,
-    /// When it began and when it was acknowledged, by [`Versions::clock`].
+    /// Times of its begin and acknowledgement, by [`Versions::clock`].
     issued: u64,
     acknowledged: u64,
 }
@@ -35,23 +35,24 @@ struct Candidate {
 pub(super) struct Versions {
     slots: Vec<u32>,
     contests: BTreeMap<u64, Vec<Candidate>>,
-    /// Empty lists of contests that are over, for the next ones.
+    /// Empty lists of ended contests, for reuse.
     spare: Vec<Vec<Candidate>>,
-    /// Counts writes begun and acknowledged: tells which came first where time stands still.
+    /// Counts begins and acknowledgements of writes: orders events within one instant of virtual
+    /// time.
     clock: u64,
     deletes: u64,
-    /// What keys were like before they changed, for the snapshots that are open.
+    /// Earlier states of changed keys, for open snapshots.
     pub(super) journal: Journal,
 }
 
-/// What a Get returned: an answer that only the versions can judge.
+/// The result of a Get, by version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     Nothing,
     Write(u32),
 }
 
-/// The ordinal of a write among those of its key, from 1; 0 stands for no write.
+/// Returns the ordinal of a write among those of its key, from 1; 0 means no write.
 pub(super) fn ordinal(version: u32) -> u32 {
     version >> 1
 }
@@ -70,7 +71,7 @@ impl Seen {
 }
 
 impl Versions {
-    /// No key was ever written; room for `keys` of them.
+    /// Creates the state of an empty store, with room for `keys` keys.
     pub(super) fn new(keys: u64) -> Self {
         Self {
             slots: vec![0; keys as usize],
@@ -82,7 +83,7 @@ impl Versions {
         }
     }
 
-    /// Carries what is known of all keys; no snapshot may be open.
+    /// Saves or restores the state of all keys. Requires: no open snapshot.
     pub(super) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.list(&mut self.slots, Carrier::u32)?;
         let mut contests: Vec<(u64, Vec<Candidate>)> =
@@ -102,7 +103,7 @@ impl Versions {
         self.slots_tell_contests().then_some(())
     }
 
-    /// Whether the keys that are marked contested are those that have a contest.
+    /// Returns whether exactly the keys with a contest are marked contested.
     fn slots_tell_contests(&self) -> bool {
         let marked = self.slots.iter().filter(|slot| *slot & CONTESTED != 0).count();
         marked == self.contests.len()
@@ -142,7 +143,7 @@ impl Versions {
         version
     }
 
-    /// Something is about to happen to `key`.
+    /// Notes that `key` is about to change.
     fn tick(&mut self, key: u64) {
         self.clock += 1;
         if self.journal.is_kept() {
@@ -158,7 +159,7 @@ impl Versions {
         let write = write.expect("a write under way may be current");
         assert!(write.acknowledged == UNDER_WAY, "a write is acknowledged once");
         write.acknowledged = self.clock;
-        // Whatever was acknowledged before this write began is replaced by it.
+        // This write replaces all writes acknowledged before it began.
         let began = write.issued;
         contest.retain(|other| other.acknowledged > began);
         self.end_if_settled(key);
@@ -180,12 +181,12 @@ impl Versions {
         self.slots[key as usize] = newest;
     }
 
-    /// Whether only the newest version can be current.
+    /// Returns whether only the newest version can be current.
     pub(super) fn is_settled(&self, key: u64) -> bool {
         self.slot(key) & CONTESTED == 0
     }
 
-    /// Whether no other write of a key could be told from the others.
+    /// Returns whether a key has no version numbers left.
     pub(super) fn is_used_up(&self, key: u64) -> bool {
         self.newest(key) >= VERSION_MASK - 1
     }
@@ -194,19 +195,19 @@ impl Versions {
         self.slots.get(key as usize).copied().unwrap_or(0)
     }
 
-    /// The newest version of `key` that was issued; 0 if there is none.
+    /// Returns the newest issued version of `key`; 0 if none was issued.
     pub(super) fn newest(&self, key: u64) -> u32 {
         self.slot(key) & VERSION_MASK
     }
 
-    /// Whether `stamp` is that of a Put that was issued, as far as the newest version can tell.
+    /// Returns whether `stamp` is that of an issued Put, as far as the newest version shows.
     pub(super) fn was_put(&self, stamp: Stamp) -> bool {
         is_put(stamp.version)
             && ordinal(stamp.version) > 0
             && stamp.version <= self.newest(stamp.key)
     }
 
-    /// The time by the clock of writes begun and acknowledged.
+    /// Returns the time by the clock of write events.
     pub(super) fn now(&self) -> u64 {
         self.clock
     }
@@ -223,7 +224,8 @@ impl Versions {
         ReadTicket { key, newest: slot & VERSION_MASK, deletes: self.deletes, current }
     }
 
-    /// Whether a Get that ends now may have seen what it did; if so, what that settles is noted.
+    /// Returns whether a Get that ends now may have seen the state; if so, notes the order that
+    /// this settles.
     pub(super) fn finish_read(&mut self, ticket: &ReadTicket, seen: Seen) -> bool {
         if !self.allows(ticket, seen) {
             return false;
@@ -231,27 +233,27 @@ impl Versions {
         if self.is_quiet(ticket)
             && let Some(contest) = self.contests.get_mut(&ticket.key)
         {
-            // No write was under way all the while: every later Get must see the same.
+            // No write was in flight during the Get: every later Get must see the same version.
             contest.retain(|write| seen.is(write.version));
             self.end_if_settled(ticket.key);
         }
         true
     }
 
-    /// Whether a Get that ends now may have seen what it did.
+    /// Returns whether a Get that ends now may have seen the state.
     pub(super) fn allows(&self, ticket: &ReadTicket, seen: Seen) -> bool {
         self.current(ticket).iter().any(|version| seen.is(*version))
             || self.was_issued_since(ticket, seen)
     }
 
-    /// Whether the key was unsettled but no write of it was under way at any time of the Get.
+    /// Returns whether the key was unsettled but had no write in flight at any time of the Get.
     fn is_quiet(&self, ticket: &ReadTicket) -> bool {
         let was_quiet = matches!(ticket.current, Current::OneOf { is_quiet: true, .. });
         was_quiet && self.newest(ticket.key) == ticket.newest
     }
 
-    /// The versions that could be current when the Get began. Without a write meanwhile that is
-    /// what other Gets have left of them.
+    /// Returns the possible current versions at the begin of the Get. If no write was in flight,
+    /// other Gets may have reduced them since.
     pub(super) fn current<'a>(&self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
         match (&ticket.current, self.contests.get(&ticket.key)) {
             (Current::OneOf { .. }, Some(contest)) if self.is_quiet(ticket) => {
@@ -264,10 +266,10 @@ impl Versions {
         }
     }
 
-    /// Whether `seen` may be a write that began while the Get was under way.
+    /// Returns whether `seen` may be a write that began during the Get.
     ///
-    /// Of such writes only the newest is sure to be remembered. If a key had several during one
-    /// Get, and some delete was issued meanwhile, one of them is taken to be that delete.
+    /// Only the newest of such writes is certainly remembered. If a key had several during one Get,
+    /// and any delete was issued in that time, one of them is assumed to be that delete.
     fn was_issued_since(&self, ticket: &ReadTicket, seen: Seen) -> bool {
         let newest = self.newest(ticket.key);
         match seen {
@@ -280,7 +282,7 @@ impl Versions {
         }
     }
 
-    /// The Puts that a Get that ends now may have seen, as far as they are remembered.
+    /// Returns the Puts that a Get that ends now may have seen, as far as they are remembered.
     pub(super) fn allowed_puts(&self, ticket: &ReadTicket) -> impl Iterator<Item = u32> {
         let current = self.current(ticket).into_owned().into_iter();
         let since = ordinal(ticket.newest) + 1..=ordinal(self.newest(ticket.key));
@@ -294,7 +296,7 @@ fn candidates(contest: &[Candidate]) -> Vec<u32> {
 
 #[cfg(test)]
 impl Versions {
-    /// How many keys have more to them than their slot.
+    /// Returns the number of keys with a contest.
     pub(super) fn contested(&self) -> usize {
         self.contests.len()
     }

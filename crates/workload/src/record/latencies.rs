@@ -1,4 +1,4 @@
-//! Latencies of one kind: a histogram, and the longest as it was.
+//! Latencies of one kind: a histogram, and the exact maximum.
 
 use std::ops::Deref;
 
@@ -7,12 +7,12 @@ use runtime::Nanos;
 
 use super::LatencySummary;
 
-/// Latencies are told apart up to this, 146 years: as long as a simulation may be in virtual time, so
-/// that none is cut short. What is not touched of so large a histogram takes no memory.
+/// Latencies are distinguished up to this value, 146 years: the maximum virtual time of a
+/// simulation, so that no latency is clipped. Unused parts of so large a histogram take no memory.
 const LONGEST_NANOS: u64 = 1 << 62;
 
-/// A histogram of nanoseconds with three significant digits, and the longest to the nanosecond: the histogram knows only the bucket
-/// that it is in.
+/// A histogram of nanoseconds with three significant digits, and the maximum to the nanosecond: the
+/// histogram knows only its bucket.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Latencies {
     histogram: Histogram<u64>,
@@ -27,18 +27,18 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one.
+    /// Records a latency.
     pub fn record(&mut self, latency: Nanos) {
         self.histogram.saturating_record(latency.0);
         self.longest = self.longest.max(latency.0);
     }
 
-    /// The longest, as it was; nothing if there is none.
+    /// Returns the exact maximum; 0 without latencies.
     pub fn longest(&self) -> Nanos {
         Nanos(self.longest)
     }
 
-    /// All in short.
+    /// Returns a summary of the latencies.
     pub fn summary(&self) -> LatencySummary {
         LatencySummary::with_longest(&self.histogram, self.longest)
     }

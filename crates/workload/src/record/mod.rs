@@ -1,7 +1,7 @@
-//! What is written down while a phase runs, and the report made of it.
+//! The recorder of a running phase, and its report.
 //!
 //! Cost of an operation: two histogram increments, one of them in the timeline's open window.
-//! Memory: up to 430 KiB per kind of operation that occurs, and the timeline's.
+//! Memory: up to 430 KiB per kind of operation that occurs, plus the timeline.
 
 mod latencies;
 mod report;
@@ -20,10 +20,10 @@ use crate::oracle::ScanSurprise;
 use crate::{Mismatch, OpKind};
 use timeline::TimelineRecorder;
 
-/// So many mismatches are kept in full.
+/// Mismatches kept in full.
 const KEPT_MISMATCHES: usize = 10;
 
-/// Latencies of each kind of operation; made when the first operation of its kind ends.
+/// Latencies of each kind of operation; created when the first operation of the kind ends.
 pub(crate) type ByKind = [Option<Latencies>; OpKind::ALL.len()];
 
 /// Records one phase.
@@ -62,24 +62,25 @@ impl Recorder {
         }
     }
 
-    /// An operation that was to begin at `at` begins `now`.
+    /// Notes that an operation scheduled for `at` begins `now`.
     pub(crate) fn begun(&mut self, at: Nanos, now: Nanos) {
         self.late = now.saturating_since(at);
     }
 
-    /// A request of `kind` that counts from `since` ends `now`.
+    /// Notes that a request of `kind` whose latency counts from `since` ends `now`.
     pub(crate) fn latency(&mut self, kind: OpKind, since: Nanos, now: Nanos) {
         let latency = now.saturating_since(since);
         self.latencies[kind as usize].get_or_insert_default().record(latency);
         self.timeline.latency(kind, latency.0, now);
     }
 
-    /// A Get rightly found nothing.
+    /// Counts a Get that correctly found no value.
     pub(crate) fn not_found(&mut self) {
         self.not_found += 1;
     }
 
-    /// A scan of operation `operation` has given so many pairs, about which the oracle wonders.
+    /// Notes that a scan of operation `operation` returned `pairs` pairs, with the mismatches
+    /// found.
     pub(crate) fn scanned(
         &mut self,
         seed: u64,
@@ -104,16 +105,17 @@ impl Recorder {
         }
     }
 
-    /// A whole operation is done, read-modify-writes and scans counting once. Returns how many are.
+    /// Notes that a whole operation is done; read-modify-writes and scans count once. Returns the
+    /// number of operations done.
     pub(crate) fn operation_done(&mut self, now: Nanos) -> u64 {
-        // Threads come here in another order than their operations ended.
+        // Threads may arrive here in another order than their operations ended.
         self.last_end = self.last_end.max(now);
         self.timeline.operation(now);
         self.done += 1;
         self.done
     }
 
-    /// A Get or a scan returned what it may not; `describe` is asked only if this one is to be kept.
+    /// Counts a wrong result of a Get or a scan; `describe` is called only if the mismatch is kept.
     pub(crate) fn mismatch(&mut self, describe: impl FnOnce() -> Mismatch) {
         self.mismatch_count += 1;
         if self.mismatches.len() < KEPT_MISMATCHES {
@@ -121,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// An operation failed.
+    /// Counts a failed operation.
     pub(crate) fn error(&mut self, describe: impl FnOnce() -> String) {
         self.error_count += 1;
         self.first_error.get_or_insert_with(describe);
@@ -158,7 +160,7 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    /// Percentiles that stop at 1000 s while means go on would be plausible and wrong.
+    /// Percentiles clipped at 1000 s with unclipped means would be plausible and wrong.
     #[test]
     fn latencies_of_hours_are_not_cut_short() {
         let (window, hour) = (Nanos::from_millis(100), Nanos(3_600_000_000_000));

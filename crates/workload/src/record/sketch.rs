@@ -1,8 +1,9 @@
-//! A small latency histogram for one window of a timeline: full size while it is open, only what
-//! is not zero once it is closed, and two closed ones can be joined without loss.
+//! A small latency histogram for one window of a timeline: full size while the window is open, only
+//! nonzero buckets once it is closed. Two closed ones can be joined without loss.
 //!
-//! Buckets are linear within each power of two, 64 of them: a percentile is off by 0.8 % at most.
-//! Count, mean and maximum are exact. Cost: 15 KiB while open, 8 bytes per bucket in use afterwards.
+//! Buckets are linear within each power of two, 64 of them: the error of a percentile is at most
+//! 0.8 %. Count, mean and maximum are exact. Cost: 15 KiB while open, 8 bytes per used bucket
+//! afterwards.
 
 /// Buckets per power of two, as a power of two.
 const SUB_BITS: u32 = 6;
@@ -25,7 +26,7 @@ pub(super) struct Sketch {
     totals: Totals,
 }
 
-/// The histogram of a closed window: buckets in use and their counts, in order.
+/// The histogram of a closed window: used buckets and their counts, in order.
 #[derive(Default)]
 pub(super) struct ClosedSketch {
     counts: Vec<(u16, u32)>,
@@ -46,7 +47,7 @@ impl Sketch {
         self.totals.max = self.totals.max.max(value);
     }
 
-    /// Hands out what was recorded and is empty again.
+    /// Returns the recorded values and clears the histogram.
     pub(super) fn close(&mut self) -> ClosedSketch {
         let totals = std::mem::take(&mut self.totals);
         if totals.count == 0 {
@@ -57,7 +58,7 @@ impl Sketch {
         ClosedSketch { counts: counts.collect(), totals }
     }
 
-    /// Takes up a closed window again.
+    /// Adds a closed window.
     pub(super) fn reopen(&mut self, closed: &ClosedSketch) {
         for (bucket, count) in &closed.counts {
             self.counts[usize::from(*bucket)] += count;
@@ -75,7 +76,7 @@ impl Totals {
 }
 
 impl ClosedSketch {
-    /// The two of them as one.
+    /// Joins two windows.
     pub(super) fn join(self, other: Self) -> Self {
         let mut totals = self.totals;
         totals.add(other.totals);
@@ -104,7 +105,7 @@ impl ClosedSketch {
         self.totals.max
     }
 
-    /// The value that a `q` part of all values does not exceed; 0 if there is none.
+    /// Returns the value that a `q` part of all values does not exceed; 0 without values.
     pub(super) fn quantile(&self, q: f64) -> u64 {
         let rank = ((self.totals.count as f64 * q).ceil() as u64).max(1);
         let mut below = 0;

@@ -1,4 +1,4 @@
-//! A histogram in a few numbers.
+//! Summary of a histogram.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 /// Latencies in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// How many there were.
+    /// Number of latencies.
     pub count: u64,
-    /// Their mean.
+    /// Mean.
     pub mean_us: f64,
-    /// The median.
+    /// Median.
     pub p50_us: f64,
-    /// 90 % are no longer.
+    /// 90th percentile.
     pub p90_us: f64,
-    /// 99 % are no longer.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9 % are no longer.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// 99.99 % are no longer.
+    /// 99.99th percentile.
     pub p9999_us: f64,
-    /// The longest.
+    /// Maximum.
     pub max_us: f64,
 }
 
 impl LatencySummary {
-    /// Sums up a histogram of nanoseconds; all zero if it is empty. Cost: a few walks over it.
+    /// Summarizes a histogram of nanoseconds; all zero if it is empty. Cost: a few passes over it.
     ///
     /// Each number is as precise as the histogram: within 0.1 % for those of a [`RunReport`].
     ///
@@ -34,7 +34,7 @@ impl LatencySummary {
         Self::with_longest(nanos, nanos.max())
     }
 
-    /// The same where the longest is known as it was. No quantile is longer.
+    /// Summarizes a histogram with a known exact maximum, which also limits the percentiles.
     pub(super) fn with_longest(nanos: &Histogram<u64>, longest: u64) -> Self {
         let quantile = |q| nanos.value_at_quantile(q).min(longest) as f64 / 1e3;
         Self {

@@ -1,8 +1,8 @@
-//! How a phase went over virtual time, window by window.
+//! Progress of a phase over virtual time, window by window.
 //!
-//! Invariant: windows follow each other without a gap from the start of the phase, all of one
-//! length, and there are never more than the cap: when one more were needed, each two neighbours
-//! become one and the length doubles. Operations count in the window they end in.
+//! Invariant: windows follow each other without gaps from the start of the phase, all with the same
+//! length, and never exceed the maximum number: when one more is needed, neighbours are joined in
+//! pairs and the length doubles. An operation counts in the window in which it ends.
 
 use runtime::Nanos;
 
@@ -21,9 +21,9 @@ pub struct Timeline {
 /// One window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TimelineWindow {
-    /// When it begins.
+    /// Start of the window.
     pub start: Nanos,
-    /// How long it is: less than the others if the phase ended within it.
+    /// Length: shorter than the others if the phase ended within it.
     pub length: Nanos,
     /// Operations that ended in it; a read-modify-write counts once, and so does a scan.
     pub operations: u64,
@@ -36,24 +36,24 @@ pub struct TimelineWindow {
 /// Latencies within one window, in microseconds; all 0 if there were none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WindowLatency {
-    /// How many there were.
+    /// Number of latencies.
     pub count: u64,
-    /// Their mean.
+    /// Mean.
     pub mean_us: f64,
-    /// Half are no longer, within 1 %.
+    /// Median, within 1 %.
     pub p50_us: f64,
-    /// 90 % are no longer.
+    /// 90th percentile.
     pub p90_us: f64,
-    /// 99 % are no longer.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9 % are no longer.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// The longest.
+    /// Maximum.
     pub max_us: f64,
 }
 
 impl TimelineWindow {
-    /// Operations per second of virtual time; 0 if it has no length.
+    /// Returns the operations per second of virtual time; 0 if the window has no length.
     pub fn throughput(&self) -> f64 {
         let seconds = self.length.as_secs_f64();
         if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
@@ -67,7 +67,7 @@ struct ClosedWindow {
     puts: ClosedSketch,
 }
 
-/// Makes a timeline.
+/// Records a timeline.
 pub(super) struct TimelineRecorder {
     start: Nanos,
     window: Nanos,
@@ -113,7 +113,7 @@ impl TimelineRecorder {
         self.operations += 1;
     }
 
-    /// Makes the window that `now` lies in the open one.
+    /// Makes the window that contains `now` the open one.
     fn advance(&mut self, now: Nanos) {
         if now < self.open_end {
             return;
@@ -141,7 +141,7 @@ impl TimelineRecorder {
         self.closed.push(ClosedWindow { operations, gets, puts });
     }
 
-    /// After a doubling the last closed window may be one that is not over yet.
+    /// Reopens the last closed window, which after a doubling may not be over yet.
     fn reopen_last(&mut self) {
         if let Some(last) = self.closed.pop() {
             self.operations = last.operations;
@@ -161,7 +161,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// The timeline of a phase that ended at `end`.
+    /// Returns the timeline of a phase that ended at `end`.
     pub(super) fn finish(mut self, end: Nanos) -> Timeline {
         self.close();
         let starts = (0..).map(|index| self.start + self.window * index);
@@ -207,7 +207,7 @@ mod tests {
 
     const START: Nanos = Nanos::from_millis(7);
 
-    /// One Get of 5 us and one operation per millisecond given.
+    /// Returns a timeline with one Get of 5 us and one operation at each given millisecond.
     fn timeline(max_windows: usize, millis: &[u64]) -> Timeline {
         let mut recorder = TimelineRecorder::new(START, Nanos::from_millis(10), max_windows);
         let mut end = START;
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(wide.window, Nanos::from_millis(40));
         assert_eq!(operations(&wide), [40; 4]);
         assert_eq!(wide.windows[3].gets.count, 40);
-        // An odd number of windows: the last pair is open still.
+        // An odd number of windows: the last pair is still open.
         let odd = timeline(3, &every_ms[..45]);
         assert_eq!((odd.window, operations(&odd)), (Nanos::from_millis(20), vec![20, 20, 5]));
     }

@@ -1,19 +1,19 @@
-//! What is wrong with a workload's settings.
+//! Errors in a workload's settings.
 
 use std::fmt;
 
 use crate::Origin;
 
-/// A setting that cannot be used. Correct the file or override the property.
+/// A setting that cannot be used. The user must correct the file or override the property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError {
-    /// Where the property was set; `None` if it was not.
+    /// Source of the property; `None` if it was not set.
     pub origin: Option<Origin>,
-    /// Its name.
+    /// Name of the property.
     pub property: String,
-    /// The value that was refused.
+    /// The refused value.
     pub value: String,
-    /// What would be allowed.
+    /// The allowed values.
     pub allowed: String,
 }
 

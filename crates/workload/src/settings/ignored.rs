@@ -1,11 +1,11 @@
-//! Properties that are known and cannot be honoured: each gets a warning, unless it asks for what is
-//! done anyway.
+//! Properties that are known but not supported: each gets a warning, unless its value equals the
+//! actual behaviour.
 
 use super::reader::Reader;
 
 struct Ignored {
     name: &'static str,
-    /// Values that ask for what is done anyway.
+    /// Values that equal the actual behaviour.
     harmless: &'static [&'static str],
     why: &'static str,
 }

@@ -1,11 +1,11 @@
-//! The names of properties that mean something to us or to YCSB itself.
+//! The names of properties that have a meaning here or in YCSB itself.
 
 use catalogue::{did_you_mean, nearest};
 
 use super::SettingsError;
 use crate::{Origin, Properties};
 
-/// Our own.
+/// Properties of this crate.
 const OURS: [&str; 5] = [
     "levelhead.keybytes",
     "levelhead.keydigits",
@@ -14,10 +14,10 @@ const OURS: [&str; 5] = [
     "levelhead.values",
 ];
 
-/// YCSB's core workload and client, and what we add to its operations (`deleteproportion`,
-/// `scanbatch`, `scanbound`, `seeknexts`) and distributions (`zipfian.theta`), and what `db_bench`
-/// calls the parameters of mixgraph. Not all have an effect here: there is no table, no fields to choose among, and
-/// results are reported in our own way.
+/// Properties of YCSB's core workload and client, this crate's additions to its operations
+/// (`deleteproportion`, `scanbatch`, `scanbound`, `seeknexts`) and distributions (`zipfian.theta`),
+/// and `db_bench`'s parameters of mixgraph. Not all have an effect here: there is no table, there
+/// are no fields to choose from, and results are reported differently.
 const CORE: &[&str] = &[
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -98,17 +98,18 @@ const CORE: &[&str] = &[
     "zipfian.theta",
 ];
 
-/// How YCSB measures; we always keep full histograms.
+/// YCSB's measurement properties; this crate always keeps full histograms.
 const MEASUREMENT_PREFIXES: [&str; 4] =
     ["hdrhistogram.", "histogram.", "measurement.", "timeseries."];
 
-/// Every property that means something, without those of YCSB's measurements.
+/// Returns all known properties, except those of YCSB's measurements.
 pub fn property_names() -> impl Iterator<Item = &'static str> {
     OURS.iter().chain(CORE).copied()
 }
 
-/// Warnings about unknown properties. An unknown one of ours is an error, being a slip of the pen, and so is one that was
-/// typed and is nearly a known one. A file may have those of other bindings.
+/// Returns warnings about unknown properties. An unknown `levelhead.` property is an error, because
+/// it must be a typing mistake, and so is a property on the command line that nearly matches a
+/// known one. A file may have properties of other bindings.
 pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, SettingsError> {
     let mut warnings = Vec::new();
     for (name, property) in properties.iter() {

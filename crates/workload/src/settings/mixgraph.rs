@@ -1,18 +1,18 @@
-//! The settings of `db_bench`'s mixgraph, by its names. What is not set is the published fit of `ZippyDB` (Cao et al., FAST
-//! 2020), which is more than `db_bench` has: by its own defaults keys are drawn uniformly.
+//! The settings of `db_bench`'s mixgraph, with its names. The defaults are the published fit of
+//! `ZippyDB` (Cao et al., FAST 2020). `db_bench`'s own defaults differ: they draw keys uniformly.
 
 use super::reader::Reader;
 use super::{LengthDistribution, MAX_VALUE_BYTES, ScanLengths, SettingsError};
 use crate::value::KEY_LIMIT;
 use crate::{FieldLengths, KeyRanges, Pareto, PowerLaw, TwoTermExponential};
 
-/// What mixgraph makes of shorter values, in bytes.
+/// Length to which mixgraph extends shorter values, in bytes.
 const SHORTEST_VALUE: u32 = 10;
 
 /// Most ranges of keys: each has a number in memory.
 const MAX_RANGES: u64 = 1 << 20;
 
-/// Lengths of the fields of values.
+/// Returns the lengths of the fields of values.
 pub(super) fn value_lengths(
     reader: &Reader<'_>,
     fields: u32,
@@ -23,7 +23,8 @@ pub(super) fn value_lengths(
     Ok(FieldLengths::Pareto { pareto, min: SHORTEST_VALUE.min(max), max })
 }
 
-/// Lengths of scans. What is drawn are the Nexts; the Seek gives a record as well.
+/// Returns the lengths of scans. The distribution is that of the Nexts; the Seek also returns a
+/// record.
 pub(super) fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
     let pareto = pareto(reader, ("iter_k", 2.517), ("iter_sigma", 14.236))?;
     let max = reader.number("mix_max_scan_len", 10_000, 1..=KEY_LIMIT)?;
@@ -41,11 +42,11 @@ fn pareto(
     })
 }
 
-/// How hot ranges of keys are, and keys within them.
+/// Returns the hotness of key ranges, and of the keys within them.
 pub(super) fn key_ranges(reader: &Reader<'_>) -> Result<KeyRanges, SettingsError> {
     let height = |name, usual| reader.number(name, usual, -1e9..=1e9);
     let slope = |name, usual| reader.number(name, usual, -1e3..=1e3);
-    // db_bench takes 0 for keys that are all alike, in all ranges; requestdistribution=uniform says so.
+    // In db_bench, 0 means uniform keys, in all ranges; here that is requestdistribution=uniform.
     let power = |name, usual| reader.number(name, usual, 1e-9..=1e3);
     Ok(KeyRanges {
         count: reader.number("keyrange_num", 30, 1..=MAX_RANGES)?,
@@ -59,7 +60,7 @@ pub(super) fn key_ranges(reader: &Reader<'_>) -> Result<KeyRanges, SettingsError
     })
 }
 
-/// Whether keys can be drawn by `ranges` where `records` are loaded.
+/// Checks that keys can be drawn by `ranges` if `records` are loaded.
 pub(super) fn check_key_ranges(
     reader: &Reader<'_>,
     ranges: &KeyRanges,

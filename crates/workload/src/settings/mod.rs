@@ -1,14 +1,14 @@
 //! The settings of YCSB's core workload, read from properties and checked.
 //!
 //! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`,
-//! `seeknexts`, `scanbatch`, `scanbound`, `zipfian.theta` and everything that starts with `levelhead.` is ours, and
-//! what mixgraph draws by has the names of `db_bench`. Records are one value here: `fieldcount`
-//! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
-//! anew, whatever `readallfields` and `writeallfields` say. What is known and cannot be honoured gets
-//! a warning, as what is not known does.
+//! `seeknexts`, `scanbatch`, `scanbound`, `zipfian.theta` and all names that start with
+//! `levelhead.` are extensions, and mixgraph's parameters have the names of `db_bench`. A record is
+//! one value here: its length is that of `fieldcount` fields of `fieldlength` bytes; reads read all
+//! of it and updates rewrite all of it, regardless of `readallfields` and `writeallfields`.
+//! Unsupported and unknown properties get a warning.
 //!
-//! Invariant: a [`CoreWorkload`] can be run as it stands, if it has scans on any target that has
-//! iterators; every wrong value was refused with its file and line.
+//! Invariant: a [`CoreWorkload`] can be run as it is, if it has scans on any target that has
+//! iterators; every invalid value was refused with its file and line.
 
 mod error;
 mod ignored;
@@ -30,12 +30,11 @@ use crate::{
 };
 use reader::Reader;
 
-/// A workload, ready to run. Change it through the properties it is made from, so that changes are
-/// checked as well.
+/// A workload, ready to run. To change it, change its properties, so that the changes are checked.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CoreWorkload {
-    /// `recordcount`: records in the store when the load is done. Inserts of a run come after them.
+    /// `recordcount`: records in the store after the load. Inserts of a run follow them.
     #[serde(rename = "recordcount")]
     pub record_count: u64,
     /// `operationcount`: operations of a run.
@@ -49,137 +48,140 @@ pub struct CoreWorkload {
     pub insert_count: u64,
     /// Shares of the operations.
     pub mix: Mix,
-    /// `levelhead.updatereads`: whether an update, and the write of a read-modify-write, gets its pair first, as YCSB's
-    /// binding for `RocksDB` does.
+    /// `levelhead.updatereads`: whether an update, and the write of a read-modify-write, reads its
+    /// pair first, as in YCSB's binding for `RocksDB`.
     pub update_reads: bool,
     /// `requestdistribution`.
     #[serde(rename = "requestdistribution")]
     pub request_distribution: RequestDistribution,
-    /// How keys look.
+    /// Format of the keys.
     pub keys: KeyFormat,
-    /// What values hold.
+    /// Contents of the values.
     pub values: ValueRecipe,
-    /// How scans go.
+    /// Settings of scans.
     pub scans: Scans,
-    /// `threadcount`, if set: how many operations YCSB has outstanding. For whoever starts the
-    /// clients ([`crate::ClientOptions`]).
+    /// `threadcount`, if set: YCSB's outstanding operations. For the code that starts the clients
+    /// ([`crate::ClientOptions`]).
     #[serde(rename = "threadcount")]
     pub thread_count: Option<u64>,
-    /// `target`, if set and not 0: operations per second that YCSB aims at. For whoever starts the
-    /// clients.
+    /// `target`, if set and not 0: YCSB's target operations per second. For the code that starts
+    /// the clients.
     #[serde(rename = "target")]
     pub target_rate: Option<f64>,
-    /// What was not understood and has no effect, for the user to see.
+    /// Warnings about settings without effect, for the user.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
-/// Which of the records an operation goes to.
+/// The distribution of operations over records.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestDistribution {
-    /// Each alike.
+    /// All records with the same probability.
     Uniform,
-    /// Few are very popular, scattered over all keys, with YCSB's skew, 0.99.
+    /// A few very popular records, scattered over all keys, with YCSB's skew, 0.99.
     Zipfian,
-    /// The same with another skew.
+    /// Zipfian with another skew.
     ZipfianOf {
         /// `zipfian.theta`: the record of rank i has probability proportional to `1 / i^theta`.
         theta: f64,
     },
-    /// The newer, the more popular, with YCSB's skew, 0.99.
+    /// Newer records are more popular, with YCSB's skew, 0.99.
     Latest,
-    /// The same with another skew.
+    /// Latest with another skew.
     LatestOf {
         /// `zipfian.theta`: the record of age i has probability proportional to `1 / i^theta`.
         theta: f64,
     },
-    /// One after the other.
+    /// In order, cyclically.
     Sequential,
-    /// A hot set takes most operations.
+    /// A hot set gets most operations.
     Hotspot {
-        /// `hotspotdatafraction`: the part of the records that is hot.
+        /// `hotspotdatafraction`: the hot part of the records.
         data_fraction: f64,
-        /// `hotspotopnfraction`: the part of the operations that goes there.
+        /// `hotspotopnfraction`: the part of the operations that goes to the hot set.
         operation_fraction: f64,
     },
-    /// The newer, the more popular, exponentially.
+    /// Newer records are more popular, exponentially.
     Exponential {
-        /// `exponential.percentile`: so many per cent of the operations,
+        /// `exponential.percentile`: the part of the operations, in percent, that goes to the
+        /// newest records.
         percentile: f64,
-        /// `exponential.frac`: go to the newest records that are this part of all.
+        /// `exponential.frac`: the newest records, as a part of all.
         fraction: f64,
     },
-    /// Some ranges of keys are hot, and some keys within each, as in `db_bench`'s mixgraph. Neighbours by number are
-    /// neighbours by key where keys are ordered ([`InsertOrder::Ordered`]); keys inserted by the run are not read.
+    /// Some ranges of keys are hot, and some keys within each, as in `db_bench`'s mixgraph.
+    /// Neighbours by number are neighbours by key if keys are ordered ([`InsertOrder::Ordered`]);
+    /// keys inserted by the run are not read.
     KeyRanges(KeyRanges),
 }
 
-/// How scans go. A scan makes an iterator, seeks the key drawn, reads on, and destroys the iterator.
+/// Settings of scans. A scan creates an iterator, seeks the drawn key, reads on, and destroys the
+/// iterator.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Scans {
-    /// How many records they read.
+    /// Records per scan.
     pub lengths: ScanLengths,
-    /// `scanbatch`: the most records to ask for at a time after the Seek. At 1 that is one Next for
-    /// each; above, bulk reads.
+    /// `scanbatch`: the most records to request at a time after the Seek. 1 means one Next per
+    /// record, more means bulk reads.
     pub batch: u64,
-    /// `scanbound`: what ends them.
+    /// `scanbound`: the end of a scan.
     pub end: ScanEnd,
 }
 
-/// What ends a scan, unless the end of the store comes first.
+/// The end of a scan, unless the end of the store comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScanEnd {
-    /// Its length: so many records are asked for, as in YCSB.
+    /// Its length: a number of records is requested, as in YCSB.
     Length,
-    /// An upper bound given to the iterator, which is then read to its end. It is the key that many
-    /// records on, so that deletes before the scan make it shorter.
+    /// An upper bound given to the iterator, which is then read to its end. The bound is the key
+    /// that many records further, so that earlier deletes make the scan shorter.
     Bound,
 }
 
-/// How many records a scan reads.
+/// Records per scan.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ScanLengths {
     /// `minscanlength`, in records. One more than `seeknexts` if that is set.
     pub min: u64,
-    /// `maxscanlength`, or `mix_max_scan_len` for [`LengthDistribution::Pareto`], in records. One more than `seeknexts` if
-    /// that is set.
+    /// `maxscanlength`, or `mix_max_scan_len` for [`LengthDistribution::Pareto`], in records. One
+    /// more than `seeknexts` if that is set.
     pub max: u64,
     /// `scanlengthdistribution`.
     pub distribution: LengthDistribution,
 }
 
-/// How lengths spread between their bounds.
+/// Distribution of lengths between their bounds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthDistribution {
-    /// Each alike.
+    /// Uniform.
     Uniform,
-    /// Short ones most often.
+    /// Short lengths are the most frequent.
     Zipfian,
-    /// As `db_bench`'s mixgraph draws them. By how much a length exceeds the shortest is what is left when the number drawn
-    /// is divided by how many lengths there are.
+    /// As in `db_bench`'s mixgraph: the excess over the shortest length is the drawn number modulo
+    /// the number of lengths.
     Pareto(Pareto),
 }
 
-/// Most records and operations of a workload together: what its key numbers have room for.
+/// Most records and operations of a workload together: the limit of its key numbers.
 pub const MAX_RECORDS: u64 = KEY_LIMIT;
 /// Longest value in bytes.
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Longest key in bytes.
 const MAX_KEY_BYTES: u64 = 4096;
-/// Most records to ask an iterator for at a time.
+/// Most records to request from an iterator at a time.
 const MAX_SCAN_BATCH: u64 = 1 << 20;
-/// Key length in bytes unless set.
+/// Default key length in bytes.
 const DEFAULT_KEY_BYTES: u64 = 32;
 
 impl CoreWorkload {
     /// Reads and checks the settings.
     ///
     /// # Errors
-    /// A property that is known has a value that is not allowed, several do not go together, or a
-    /// `levelhead.` property is not known. Other unknown properties are warnings: real files hold
+    /// Returns an error if a known property has an invalid value, several contradict each other, or
+    /// a `levelhead.` property is unknown. Other unknown properties are warnings: real files have
     /// those of other bindings.
     pub fn from_properties(properties: &Properties) -> Result<Self, SettingsError> {
         let reader = Reader::new(properties);
@@ -216,7 +218,8 @@ impl CoreWorkload {
     }
 }
 
-/// Inserts have numbers after those of the records, so that both together have to be few enough.
+/// Returns the operations of a run. Inserts have numbers after those of the records, so the sum of
+/// both is limited.
 fn operation_count(reader: &Reader<'_>, record_count: u64) -> Result<u64, SettingsError> {
     let operations = reader.number("operationcount", 0, 0..=KEY_LIMIT)?;
     if operations <= KEY_LIMIT - record_count {
@@ -237,7 +240,7 @@ fn target_rate(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
     }
 }
 
-/// Properties that make the length of values out of fields.
+/// Properties that compose the length of values from fields.
 const FIELDS: [&str; 7] = [
     "fieldcount",
     "fieldlength",
@@ -248,7 +251,7 @@ const FIELDS: [&str; 7] = [
     "value_sigma",
 ];
 
-/// Properties of the length of scans that `seeknexts` wins over.
+/// Properties of the length of scans that `seeknexts` overrides.
 const SCAN_LENGTHS: [&str; 6] = [
     "iter_k",
     "iter_sigma",
@@ -258,8 +261,8 @@ const SCAN_LENGTHS: [&str; 6] = [
     "scanlengthdistribution",
 ];
 
-/// Whether values are made of fields: unless `levelhead.valuebytes` is set; if a file sets that and
-/// the command line sets fields, the command line wins.
+/// Returns whether values are composed of fields: unless `levelhead.valuebytes` is set. If a file
+/// sets that and the command line sets fields, the command line wins.
 fn has_fields(reader: &Reader<'_>) -> bool {
     let bytes = "levelhead.valuebytes";
     let fields_are_typed = FIELDS.iter().any(|field| reader.is_typed(field));
@@ -314,7 +317,7 @@ fn mix(reader: &Reader<'_>) -> Result<Mix, SettingsError> {
     Err(reader.refuse("readproportion", "0", allowed))
 }
 
-/// `records` are loaded.
+/// Returns the distribution over `records` loaded records.
 fn request_distribution(
     reader: &Reader<'_>,
     records: u64,
@@ -349,7 +352,7 @@ fn request_distribution(
     Ok(chosen)
 }
 
-/// A skew that is not YCSB's. 1 has no power law of this form.
+/// Returns a skew that is not YCSB's. 1 is invalid for this form of the power law.
 fn theta(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
     let theta = reader.optional("zipfian.theta", 0.01..=10.0)?;
     if theta.is_some_and(|theta| (theta - 1.0_f64).abs() < 1e-6) {
@@ -359,7 +362,8 @@ fn theta(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
     Ok(theta.filter(|theta| !is_ycsbs(*theta)))
 }
 
-/// `zeropadding` asks for so many digits; it only matters where `levelhead.keybytes` is not set.
+/// Returns the format of keys. `zeropadding` sets the digits; it matters only if
+/// `levelhead.keybytes` is not set.
 fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError> {
     let prefix = reader.text("keyprefix").unwrap_or("user");
     let padding = reader.number("zeropadding", 1, 0..=MAX_KEY_BYTES / 2)?;
@@ -385,7 +389,8 @@ fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError
     Ok(format)
 }
 
-/// That padding somebody asks for fits keys of a length that a file sets: who wrote the file is not to blame.
+/// Checks that padding set on the command line fits the key length set by a file. The message then
+/// points to the command line, not to the file.
 fn check_padding(reader: &Reader<'_>, prefix: &str, padding: u64) -> Result<(), SettingsError> {
     let is_in_file = |name: &str| matches!(reader.set_at(name), Some(Origin::File { .. }));
     let key_bytes = reader.text("levelhead.keybytes").and_then(|text| text.parse::<u64>().ok());
@@ -444,7 +449,7 @@ fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
     ];
     let lengths = reader.choice("scanlengthdistribution", uniform, &allowed)?;
     Ok(match reader.optional("seeknexts", 0..=KEY_LIMIT - 1)? {
-        // The Seek gives a record as well.
+        // The Seek also returns a record.
         Some(nexts) => ScanLengths { min: nexts + 1, max: nexts + 1, ..uniform },
         None => lengths,
     })

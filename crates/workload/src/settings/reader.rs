@@ -1,4 +1,4 @@
-//! Reading typed values out of properties, with errors that say where and what is allowed.
+//! Typed values from properties, with errors that name the source and the allowed values.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -20,23 +20,23 @@ impl<'a> Reader<'a> {
         self.properties.get(name).is_some()
     }
 
-    /// Whether `name` is set, and not by a file but by whoever typed the command.
+    /// Returns whether `name` is set on the command line, not by a file.
     pub(super) fn is_typed(&self, name: &str) -> bool {
         let property = self.properties.get(name);
         property.is_some_and(|property| !matches!(property.origin, Origin::File { .. }))
     }
 
-    /// The value as text, without the trailing blanks that Java keeps and nobody means.
+    /// Returns the value as text, without the trailing blanks that Java keeps.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.properties.get(name).map(|property| property.value.trim())
     }
 
-    /// Where `name` was set, for messages.
+    /// Returns the source of `name`, for messages.
     pub(super) fn origin(&self, name: &str) -> String {
         self.properties.get(name).map_or_else(String::new, |property| property.origin.to_string())
     }
 
-    /// A number within `range`, or `default` if the property is not set.
+    /// Returns a number within `range`, or `default` if the property is not set.
     pub(super) fn number<T>(
         &self,
         name: &str,
@@ -49,12 +49,12 @@ impl<'a> Reader<'a> {
         Ok(self.optional(name, range)?.unwrap_or(default))
     }
 
-    /// Where a property was set, if it was.
+    /// Returns the source of a property, if it is set.
     pub(super) fn set_at(&self, name: &str) -> Option<&Origin> {
         self.properties.get(name).map(|property| &property.origin)
     }
 
-    /// A number within `range`, or `None` if the property is not set.
+    /// Returns a number within `range`, or `None` if the property is not set.
     pub(super) fn optional<T: Number>(
         &self,
         name: &str,
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of a few words.
+    /// Returns one of the `allowed` words.
     pub(super) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -101,11 +101,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Numbers that properties hold.
+/// Number types of properties.
 pub(super) trait Number: FromStr + PartialOrd + Display + Copy {
-    /// What the word for such a number is.
+    /// The word for such a number.
     const WORD: &'static str;
-    /// The greatest of them: a range up to it has no upper end worth telling.
+    /// The greatest number: the upper end of a range up to it is not shown.
     const MAX: Self;
 
     fn describe(range: &RangeInclusive<Self>) -> String {

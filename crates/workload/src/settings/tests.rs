@@ -333,7 +333,7 @@ fn the_skew_is_ycsb_s_unless_it_is_set() {
     ] {
         let lines = format!("recordcount=5\nrequestdistribution={name}");
         assert_eq!(from(&lines).unwrap().request_distribution, usual);
-        // Kept results hold the settings in this form.
+        // Saved results contain the settings in this form.
         let same = from(&format!("{lines}\nzipfian.theta=0.99")).unwrap();
         assert_eq!(format!("{:?}", same.request_distribution), format!("{usual:?}"));
         let skewed = from(&format!("{lines}\nzipfian.theta=1.2")).unwrap();

@@ -1,4 +1,4 @@
-//! What one client thread does, and what the clients of a phase share.
+//! The work of a client thread, and the shared state of a phase's clients.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::{
     Stop,
 };
 
-/// What there is to do in a phase.
+/// The work of a phase.
 pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) keys: KeyFormat,
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     pub(super) arrivals: Rng,
 }
 
-/// What the clients of one phase share.
+/// Shared state of a phase's clients.
 pub(super) struct Phase<'a> {
     ledger: &'a Mutex<Ledger>,
     clock: &'a WallClock,
@@ -41,18 +41,18 @@ pub(super) struct Phase<'a> {
     floor: Mutex<Floor>,
 }
 
-/// What they take in turns. A thread that wants the ledger as well takes that one first.
+/// State that the clients use in turns. Lock order: the ledger before the floor.
 struct Floor {
     stream: OperationStream,
-    /// Arrivals of an open loop; a closed one has none.
+    /// Arrivals of an open loop; `None` for a closed loop.
     schedule: Option<Schedule>,
     recorder: Recorder,
 }
 
-/// When an operation of an open loop arrived; a closed loop has no arrivals.
+/// Arrival of an operation in an open loop; `None` in a closed loop.
 struct Arrival(Option<Nanos>);
 
-/// An operation has failed; it is noted, and the phase ends.
+/// An operation failed. The failure is recorded, and the phase ends.
 struct Failed;
 
 impl<'a> Phase<'a> {
@@ -78,23 +78,23 @@ impl<'a> Phase<'a> {
         Self { ledger, clock, stop, is_over, seed, keys, scans, update_reads, outstanding, floor }
     }
 
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub(super) fn clients(&self) -> usize {
         self.outstanding
     }
 
-    /// Operations done and planned.
+    /// Returns the operations done and planned.
     pub(super) fn progress(&self) -> (u64, u64) {
         let floor = self.floor();
         (floor.recorder.done(), floor.recorder.planned())
     }
 
-    /// No operation begins from now on.
+    /// Ends the phase: no further operation begins.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a client has panicked.
+    /// Returns whether a client has panicked.
     pub(super) fn is_poisoned(&self) -> bool {
         self.floor.is_poisoned() || self.ledger.is_poisoned()
     }
@@ -111,7 +111,7 @@ impl<'a> Phase<'a> {
         self.ledger.lock().expect("no client panicked")
     }
 
-    /// One client, to the end of the phase.
+    /// Runs one client to the end of the phase.
     pub(super) fn work<T: SharedTarget>(&self, target: &T) {
         let _exact = ExactSleep::begin();
         let mut client =
@@ -129,8 +129,8 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// Waits for the next arrival of an open loop, which latency counts from; a closed loop has none and does not wait. Nothing at
-    /// the end.
+    /// Waits for the next arrival of an open loop, from which latency counts. A closed loop has no
+    /// arrivals and does not wait. Returns `None` at the end.
     fn next_arrival(&self) -> Option<Arrival> {
         let mut floor = self.floor();
         let Some(schedule) = &mut floor.schedule else { return Some(Arrival(None)) };
@@ -158,19 +158,19 @@ impl<'a> Phase<'a> {
         Failed
     }
 
-    /// A scan has given `pairs`, about which the oracle wonders.
+    /// Notes that a scan returned `pairs` pairs, with the mismatches that the oracle found.
     fn scanned(&self, operation: Operation, pairs: u64, surprises: Vec<ScanSurprise>) {
         let at = self.clock.now();
         self.floor().recorder.scanned(self.seed, operation.number, at, pairs, surprises);
     }
 }
 
-/// One client: at most one operation outstanding.
+/// A client: at most one operation outstanding.
 struct Client<'p, 'a, T> {
     phase: &'p Phase<'a>,
     target: &'p T,
     key: KeyBuffer,
-    /// Where the upper bounds of scans are written.
+    /// Buffer for the upper bounds of scans.
     bound: KeyBuffer,
 }
 
@@ -201,13 +201,13 @@ impl<T: SharedTarget> Client<'_, '_, T> {
         }
     }
 
-    /// A Put behind a Get of the same key.
+    /// Reads and then writes a key.
     fn update(&mut self, operation: Operation, arrival: Option<Nanos>) -> Result<(), Failed> {
         self.get(operation, arrival)?;
         self.put(operation, None)
     }
 
-    /// When it counts from.
+    /// Reads a key. Returns the time from which its latency counts.
     fn get(&mut self, operation: Operation, arrival: Option<Nanos>) -> Result<Nanos, Failed> {
         let Self { phase, target, key: buffer, .. } = self;
         let key = operation.key;
@@ -272,7 +272,8 @@ impl<T: SharedTarget> Client<'_, '_, T> {
         Ok(())
     }
 
-    /// The pairs are looked at once all are there: the oracle is not part of what a scan takes.
+    /// Scans a range. Pairs are checked only after all were read, so that latencies exclude the
+    /// oracle.
     fn scan(&mut self, operation: Operation, arrival: Option<Nanos>) -> Result<(), Failed> {
         let Self { phase, target, key: buffer, bound: bound_buffer } = self;
         let (mut ticket, bound) = begin_scan(phase, operation);
@@ -287,7 +288,7 @@ impl<T: SharedTarget> Client<'_, '_, T> {
         let mut last = since;
         let read = target.scan(name, until, &mut |key, value| {
             if pairs.is_empty() {
-                // The snapshot has been taken by now.
+                // The snapshot was taken before this.
                 phase.ledger().oracle.scan_created(&mut ticket);
             }
             pairs.push(Pair { key: key.into(), value: Value::from_bytes(value) });
@@ -317,7 +318,7 @@ impl<T: SharedTarget> Client<'_, '_, T> {
     }
 }
 
-/// The ticket, and the number of the key that bounds the scan if one does.
+/// Returns the ticket, and the number of the key that bounds the scan, if any.
 fn begin_scan(phase: &Phase<'_>, operation: Operation) -> (ScanTicket, Option<u64>) {
     let oracle = &mut phase.ledger().oracle;
     let bound = match phase.scans.end {
@@ -327,7 +328,7 @@ fn begin_scan(phase: &Phase<'_>, operation: Operation) -> (ScanTicket, Option<u6
     (oracle.begin_scan(operation.key, bound), bound)
 }
 
-/// Checks the pairs that came where `most` were asked for.
+/// Checks the returned pairs, of which `most` were requested.
 fn check(
     phase: &Phase<'_>,
     operation: Operation,
@@ -337,7 +338,7 @@ fn check(
 ) {
     let mut surprises = Vec::new();
     for pair in pairs {
-        // One pair at a time: other clients wait for no more than that.
+        // One pair per lock, so that other clients wait only briefly.
         surprises.extend(phase.ledger().oracle.check_pair(ticket, pair));
         if ticket.is_off_track() {
             break;

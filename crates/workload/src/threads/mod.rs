@@ -1,9 +1,10 @@
-//! Clients that are threads, for stores in real time.
+//! Client threads, for stores in real time.
 //!
-//! What they do is what the tasks of [`Session`](crate::Session) do: the same streams of operations, the same oracle, the same
-//! report. A thread takes its next operation and a ticket for it with a lock held, lets go of it, does the operation on its own,
-//! and comes back with what it got. So a client waits for others of its kind between operations only, and in a closed loop no
-//! such wait is in any latency.
+//! They work like the tasks of [`Session`](crate::Session): the same streams of operations, the
+//! same oracle, the same report. A thread takes its next operation and a ticket for it under a
+//! lock, executes the operation without the lock, and takes the lock again to check the result. So
+//! a client waits for other clients only between operations, and in a closed loop no latency
+//! includes such a wait.
 
 mod client;
 mod session;

@@ -1,4 +1,4 @@
-//! One workload or several on a store of threads, through load and runs.
+//! One or several workloads on a store shared by threads, with load and runs.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard};
@@ -15,10 +15,11 @@ use crate::operation::OperationStream;
 use crate::oracle::Oracle;
 use crate::{ClientOptions, CoreWorkload, RunReport, StartError, Stop};
 
-/// How often progress is told, and the end of the time is looked for.
+/// Interval of progress reports, and of checks for the end of the span.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A workload on a store of threads. As [`Session`](crate::Session), it remembers what was written.
+/// A workload on a store shared by threads. Like [`Session`](crate::Session), it remembers all
+/// writes.
 pub struct SharedSession {
     workload: CoreWorkload,
     seed: u64,
@@ -28,16 +29,16 @@ pub struct SharedSession {
     clock: WallClock,
 }
 
-/// Clients of one kind in a run; several kinds may run beside each other.
+/// Clients of one kind in a run; several kinds may run concurrently.
 pub struct Part<'a> {
-    /// What they do, on the records of the session's workload.
+    /// Their operations, on the records of the session's workload.
     pub workload: &'a CoreWorkload,
-    /// How many they are, and when their operations start.
+    /// Their number, and the start times of their operations.
     pub clients: ClientOptions,
 }
 
 impl SharedSession {
-    /// A session on an empty store; `seed` determines which operations are asked for.
+    /// Creates a session on an empty store; `seed` determines the operations.
     pub fn new(workload: CoreWorkload, seed: u64) -> Self {
         let ledger = Ledger {
             oracle: Oracle::new(workload.values.clone(), workload.record_count),
@@ -47,16 +48,16 @@ impl SharedSession {
         Self { workload, seed, ledger, runs: 0, stop: Stop::default(), clock }
     }
 
-    /// Phases end early once `stop` is asked for.
+    /// Makes phases end early when `stop` is requested.
     pub fn stop_on(&mut self, stop: Stop) {
         self.stop = stop;
     }
 
-    /// Inserts the records, each once, in the order of their numbers. `progress` hears of operations done and planned, on this
-    /// thread.
+    /// Inserts the records, each once, in the order of their numbers. `progress` is called on this
+    /// thread with operations done and planned.
     ///
     /// # Errors
-    /// [`StartError::Options`].
+    /// Returns [`StartError::Options`] if an option of the clients is invalid.
     pub fn load<T: SharedTarget>(
         &mut self,
         target: &T,
@@ -70,10 +71,10 @@ impl SharedSession {
         Ok(reports.pop().expect("there was one"))
     }
 
-    /// Does the operations of the workload.
+    /// Executes the operations of the workload.
     ///
     /// # Errors
-    /// As [`Session::run`](crate::Session::run).
+    /// Same as [`Session::run`](crate::Session::run).
     pub fn run<T: SharedTarget>(
         &mut self,
         target: &T,
@@ -86,11 +87,13 @@ impl SharedSession {
         Ok(reports.pop().expect("there was one"))
     }
 
-    /// Does the operations of several kinds of clients beside each other, until the first of them, which progress is of, has
-    /// done its own or until `span` is over. A report for each.
+    /// Executes the operations of several kinds of clients concurrently, until the first kind has
+    /// done its own or `span` is over. `progress` is that of the first kind. Returns a report for
+    /// each kind.
     ///
     /// # Errors
-    /// As [`Session::run`](crate::Session::run); [`StartError::OtherRecords`] if one is of other keys, values or records.
+    /// Same as [`Session::run`](crate::Session::run); also [`StartError::OtherRecords`] if a
+    /// workload has other keys, values or records.
     pub fn run_parts<T: SharedTarget>(
         &mut self,
         target: &T,
@@ -173,7 +176,7 @@ impl SharedSession {
                     let ended = ended.clone();
                     scope.spawn(move || {
                         phase.work(target);
-                        // Nobody listens any more once the first phase is over.
+                        // The receiver is gone once the first phase is over.
                         let _ = ended.send(number);
                     });
                 }
@@ -187,7 +190,7 @@ impl SharedSession {
                         if self.clock.now() >= until {
                             phases.iter().for_each(Phase::end);
                         }
-                        // A client that panicked sends nothing, and the scope tells.
+                        // A client that panicked sends nothing; the scope propagates the panic.
                         if phases.iter().any(Phase::is_poisoned) {
                             break;
                         }

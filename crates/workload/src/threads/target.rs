@@ -1,38 +1,38 @@
-//! What client threads drive.
+//! The interface of a store driven by client threads.
 
 use std::fmt::Display;
 
-/// A store that threads share, each of which waits for what it has asked for.
+/// A store shared by threads, with blocking calls.
 ///
-/// The oracle holds it to what it holds a [`KvTarget`](crate::KvTarget) to.
+/// The oracle requires the same as of a [`KvTarget`](crate::KvTarget).
 pub trait SharedTarget: Sync {
-    /// Why an operation could not be done. The first one ends the phase.
+    /// Why an operation failed. The first error ends the phase.
     type Error: Display;
 
     /// Reads the value of `key`; `None` if it has none.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns the error of the store.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
 
-    /// Gives `key` a value, whether or not it had one.
+    /// Sets the value of `key`, whether or not it had one.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns the error of the store.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 
-    /// Takes the value of `key` away.
+    /// Removes the value of `key`.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns the error of the store.
     fn delete(&self, key: &[u8]) -> Result<(), Self::Error>;
 
-    /// Hands pairs to `take` in the order of their keys, from the first at or behind `from` to the last below `until`, as they
-    /// are at an instant between the call and the first of them, until `take` says that it is enough. Whatever there is to find
-    /// out at the end of the range is found out before it returns.
+    /// Passes pairs to `take` in key order, from the first at or after `from` to the last below
+    /// `until`, as of one instant between the call and the first pair, until `take` returns false.
+    /// Errors up to the end of the range are detected before this returns.
     ///
     /// # Errors
-    /// What the store says.
+    /// Returns the error of the store.
     fn scan(
         &self,
         from: &[u8],

@@ -1,8 +1,10 @@
-//! Traces of block drives: fio's iologs of version 2 and 3, the text that blkparse prints, and the CSV of MSR Cambridge.
+//! Traces of block drives: fio's iologs of versions 2 and 3, the text output of blkparse, and the
+//! CSV of MSR Cambridge.
 //!
-//! Of what blkparse prints the actions Q count, as they do for fio: what was asked for, before a scheduler merged it and the queue
-//! of the drive of that time held it back. A trace that has none of them, because only what was issued was recorded, is
-//! taken by its actions D. Writes that are to be flushed behind (`FUA`) are writes; a flush in front of one is a flush.
+//! Of blkparse's output the actions Q count, as in fio: the requests before a scheduler merged them
+//! and before the queue of the recorded drive delayed them. A trace without such actions, because
+//! only issued requests were recorded, is replayed by its actions D. Writes with `FUA` are plain
+//! writes; a flush before a write is a flush.
 
 mod blkparse;
 mod iolog;
@@ -27,30 +29,30 @@ pub use survey::BlockSurvey;
 /// Most bytes of a read or write.
 const MOST_DATA_BYTES: u64 = 1 << 30;
 
-/// A format.
+/// A trace format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockFormat {
     /// fio's iolog, version 2 or 3.
     Iolog,
-    /// The text that blkparse prints by itself.
+    /// The default text output of blkparse.
     Blkparse,
     /// CSV of MSR Cambridge: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime.
     Msr,
 }
 
 impl BlockFormat {
-    /// Each, with its name.
+    /// All formats with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Iolog, "iolog"), (Self::Blkparse, "blkparse"), (Self::Msr, "msr")];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
         named.expect("all are listed").1
     }
 
-    /// The format of a trace, by its first line.
+    /// Returns the format of a trace, by its first line.
     pub(super) fn of(line: &str) -> Option<Self> {
         if Iolog::is_header(line) {
             Some(Self::Iolog)
@@ -63,10 +65,10 @@ impl BlockFormat {
         }
     }
 
-    /// Finds the format of a trace out, by what it begins with.
+    /// Detects the format of a trace by its beginning.
     ///
     /// # Errors
-    /// [`TraceError`].
+    /// Returns [`TraceError`] if the input cannot be read or the format is unknown.
     pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
         let elsewhere = |line: &str| {
             let format = kv::KvFormat::of(line)?;
@@ -82,29 +84,29 @@ impl fmt::Display for BlockFormat {
     }
 }
 
-/// What an operation does.
+/// The type of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockOp {
-    /// It reads.
+    /// Reads bytes.
     Read,
-    /// It writes.
+    /// Writes bytes.
     Write,
-    /// It says that bytes are not needed any more.
+    /// Marks bytes as unused.
     Trim,
-    /// It makes durable what was written; no bytes are named.
+    /// Makes earlier writes durable; has no bytes.
     Flush,
 }
 
 /// An operation of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockRecord {
-    /// When it was begun, from the beginning of the trace.
+    /// Start, from the beginning of the trace.
     pub at: Nanos,
-    /// What it does.
+    /// Type.
     pub op: BlockOp,
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many there are, above 0; 0 of a flush.
+    /// Number of bytes, above 0; 0 for a flush.
     pub bytes: u64,
 }
 
@@ -113,7 +115,7 @@ impl BlockRecord {
         Self { at, op: BlockOp::Flush, offset: 0, bytes: 0 }
     }
 
-    /// One that goes to bytes. `text` is the line.
+    /// Creates an operation on bytes. `text` is the line.
     fn of_bytes(
         at: Nanos,
         op: BlockOp,
@@ -131,13 +133,13 @@ impl BlockRecord {
     }
 }
 
-/// What parsers count besides.
+/// Counters of a parser.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     clock: Clock,
     /// Files, devices or disks.
     sources: Sources,
-    /// Lines of operations that there is nothing to do for.
+    /// Lines of operations without effect.
     left_out: u64,
 }
 
@@ -169,7 +171,7 @@ impl BlockParser {
         }
     }
 
-    /// Whether the trace says when operations were begun.
+    /// Returns whether the trace has start times.
     fn has_times(&self) -> bool {
         match &self.0 {
             Kind::Iolog(parser) => parser.has_times(),
@@ -190,12 +192,12 @@ impl LineParser for BlockParser {
     }
 }
 
-/// The operations of a trace, one after the other; after an error nothing follows.
+/// The operations of a trace, in order; ends after an error.
 #[derive(Debug)]
 pub struct BlockReader<R>(TraceReader<R, BlockParser>);
 
 impl<R: BufRead> BlockReader<R> {
-    /// Reads a trace of this name. Of what blkparse printed the operations with this action count.
+    /// Reads a trace named `origin`. Of blkparse's output the operations with `action` count.
     pub fn new(origin: &str, format: BlockFormat, action: Action, input: R) -> Self {
         Self(TraceReader::new(origin, input, BlockParser::new(format, action)))
     }

@@ -1,13 +1,13 @@
-//! Times of a trace: from its beginning on, and never back.
+//! Times of a trace: from its beginning, never decreasing.
 
 use runtime::Nanos;
 
 use super::Wrong;
 
-/// Longest trace, in nanoseconds: thirty years, of the 584 that the clock has.
+/// Longest trace, in nanoseconds: thirty years; the clock has 584.
 const LONGEST_NANOS: u128 = 30 * 365 * 86_400 * 1_000_000_000;
 
-/// Makes recorded times into times since the beginning.
+/// Converts recorded times into times since the beginning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     /// The recorded time, in nanoseconds, that counts as 0.
@@ -17,13 +17,13 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// One whose recorded times count from 0.
+    /// Creates a clock whose recorded times count from 0.
     pub(crate) fn from_zero() -> Self {
         Self { start: Some(0), ..Self::default() }
     }
 
-    /// The time of an operation that was recorded at so many nanoseconds. What is earlier than the one before counts as
-    /// together with it.
+    /// Returns the time of an operation recorded at `nanos`. A time earlier than the previous one
+    /// becomes the previous one.
     pub(crate) fn at(&mut self, nanos: u128, text: &str) -> Result<Nanos, Wrong> {
         let start = *self.start.get_or_insert(nanos);
         let since = nanos.saturating_sub(start);
@@ -37,12 +37,12 @@ impl Clock {
         Ok(self.last)
     }
 
-    /// When the last operation was.
+    /// Returns the time of the last operation.
     pub(crate) fn last(&self) -> Nanos {
         self.last
     }
 
-    /// Operations that were recorded at an earlier time than the one before them.
+    /// Returns the operations with an earlier recorded time than the previous one.
     pub(crate) fn out_of_order(&self) -> u64 {
         self.out_of_order
     }

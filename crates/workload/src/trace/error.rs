@@ -1,45 +1,45 @@
-//! What is wrong with a trace, in words.
+//! Errors in a trace, as text.
 
 use std::fmt;
 
-/// So much of what was found is shown.
+/// Characters of the invalid text that are shown.
 const SHOWN_CHARS: usize = 60;
 
 /// A trace that cannot be replayed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TraceError {
-    /// A line is not as it should be.
+    /// A line is invalid.
     Line {
         /// The file.
         origin: String,
-        /// The line, from 1 on.
+        /// The line, from 1.
         line: u64,
-        /// What stands there.
+        /// The actual text.
         found: String,
-        /// What should.
+        /// The expected text.
         expected: String,
     },
     /// The file cannot be read.
     Read {
         /// The file.
         origin: String,
-        /// Why, in the system's words.
+        /// The system's error message.
         why: String,
     },
-    /// There is nothing in it to replay.
+    /// The trace has no operations to replay.
     Nothing {
         /// The file.
         origin: String,
-        /// What there is instead.
+        /// Its actual contents.
         what: String,
     },
-    /// What it begins with is of no format that is known.
+    /// The format of the beginning is unknown.
     UnknownFormat {
         /// The file.
         origin: String,
-        /// What it begins with.
+        /// The beginning.
         found: String,
-        /// What can be done.
+        /// Advice to the user.
         advice: String,
     },
 }
@@ -64,7 +64,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// What a line has, and what it should have.
+/// The actual and the expected text of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong {
     pub(crate) found: String,
@@ -86,7 +86,7 @@ impl Wrong {
     }
 }
 
-/// A text in quotes, without control characters, cut where it is long.
+/// Returns a text in quotes, without control characters, truncated if it is long.
 pub(crate) fn shown(text: &str) -> String {
     if text.is_empty() {
         return "nothing".to_owned();

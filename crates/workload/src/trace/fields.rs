@@ -2,20 +2,20 @@
 
 use super::Wrong;
 
-/// A whole number.
+/// Parses a whole number.
 pub(super) fn whole(text: &str, what: &str) -> Result<u64, Wrong> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if is_plain { text.parse().ok() } else { None };
     number.ok_or_else(|| Wrong::new(text, format!("{what}, a whole number")))
 }
 
-/// A whole number that fits 32 bits.
+/// Parses a whole number of 32 bits.
 pub(super) fn small(text: &str, what: &str) -> Result<u32, Wrong> {
     let number = whole(text, what)?;
     u32::try_from(number).map_err(|_| Wrong::new(text, format!("{what} below 4294967296")))
 }
 
-/// The fields of a line, exactly so many, apart by a comma.
+/// Splits a line into exactly `N` comma-separated fields.
 pub(super) fn by_commas<'a, const N: usize>(
     line: &'a str,
     names: &str,

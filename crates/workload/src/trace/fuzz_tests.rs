@@ -1,4 +1,4 @@
-//! Any bytes at all to every parser of traces: it gives operations that can be done, or says which line is wrong.
+//! Fuzz tests of all trace parsers: they return valid operations, or report the invalid line.
 
 use fuzz::{Answer, Target, unsealed};
 use runtime::{Nanos, Rng};
@@ -11,7 +11,7 @@ fn fuzz(name: &str, encoding: &dyn Fn(&mut Rng) -> Vec<u8>, check: &dyn Fn(&[u8]
     Target { test: ("workload", name), encoding, seal: &unsealed, check }.run();
 }
 
-/// Lines, made by `line`, of which there are a few.
+/// Returns a few lines, created by `line`.
 fn text(rng: &mut Rng, header: &str, mut line: impl FnMut(&mut Rng) -> String) -> Vec<u8> {
     let lines: Vec<String> = (0..=rng.below(20)).map(|_| line(rng)).collect();
     format!("{header}{}\n", lines.join("\n")).into_bytes()
@@ -21,7 +21,7 @@ fn pick<'a>(rng: &mut Rng, words: &[&'a str]) -> &'a str {
     words[rng.below(words.len() as u64) as usize]
 }
 
-/// What must hold of all operations that a reader gives, and of the error behind them.
+/// Checks all operations of a reader, and that an error comes last.
 fn sound<T>(
     records: impl Iterator<Item = Result<T, TraceError>>,
     at: impl Fn(&T) -> Nanos,

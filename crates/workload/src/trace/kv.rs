@@ -1,17 +1,18 @@
-//! Traces of key-value stores: the CSV of Twitter's caches, and RocksDB's traces as `trace_analyzer` writes them for people.
+//! Traces of key-value stores: the CSV of Twitter's caches, and RocksDB's traces in the
+//! human-readable form of `trace_analyzer`.
 //!
-//! | recorded | done |
+//! | recorded | replayed as |
 //! |---|---|
 //! | `get`, `gets`; RocksDB's 0 and 8 | a get |
 //! | `set`, `cas`; 1 | a put |
-//! | `add` | a get, and a put if there was nothing |
-//! | `replace`, `append`, `prepend`, `incr`, `decr` | a get, and a put if there was something |
+//! | `add` | a get, and a put if no value was found |
+//! | `replace`, `append`, `prepend`, `incr`, `decr` | a get, and a put if a value was found |
 //! | 5 (merge) | a get, and a put |
 //! | `delete`; 2, 3 (single delete) | a delete |
 //! | 4 (range delete), 6, 7 (seeks of iterators), 9 and up | left out |
 //!
-//! A put has the value size of its line. Nothing expires: the TTL of Twitter's traces is not honoured. Twitter's times are whole
-//! seconds; operations of one second are spread over it evenly.
+//! A put has the value size of its line. Nothing expires: the TTL of Twitter's traces is ignored.
+//! Twitter's times are whole seconds; the operations of one second are spread evenly over it.
 
 mod keys;
 mod rocksdb;
@@ -34,33 +35,34 @@ use twitter::Twitter;
 pub(crate) use keys::{KeyNumbers, Met};
 pub use survey::KvSurvey;
 
-/// Most bytes of a key: what the longest keys of workloads have.
+/// Most bytes of a key, as for the longest keys of workloads.
 const MOST_KEY_BYTES: u64 = 4096;
 /// Most bytes of a value.
 const MOST_VALUE_BYTES: u64 = 1 << 30;
 
-/// A format.
+/// A trace format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KvFormat {
     /// CSV of Twitter's caches: timestamp,key,key size,value size,client id,operation,TTL.
     Twitter,
-    /// RocksDB's trace as `trace_analyzer` writes it for people: key, type, column family, value size, time.
+    /// RocksDB's trace in the human-readable form of `trace_analyzer`: key, type, column family,
+    /// value size, time.
     Rocksdb,
 }
 
 impl KvFormat {
-    /// Each, with its name.
+    /// All formats with their names.
     pub const ALL: [(Self, &'static str); 2] =
         [(Self::Twitter, "twitter"), (Self::Rocksdb, "rocksdb")];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
         named.expect("all are listed").1
     }
 
-    /// The format of a trace, by its first line.
+    /// Returns the format of a trace, by its first line.
     pub(super) fn of(line: &str) -> Option<Self> {
         if Twitter::is_line(line) {
             Some(Self::Twitter)
@@ -71,10 +73,10 @@ impl KvFormat {
         }
     }
 
-    /// Finds the format of a trace out, by what it begins with.
+    /// Detects the format of a trace by its beginning.
     ///
     /// # Errors
-    /// [`TraceError`].
+    /// Returns [`TraceError`] if the input cannot be read or the format is unknown.
     pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
         let elsewhere = |line: &str| {
             let format = block::BlockFormat::of(line)?;
@@ -90,25 +92,25 @@ impl fmt::Display for KvFormat {
     }
 }
 
-/// What an operation does.
+/// The type of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KvOp {
     /// A get.
     Get,
     /// A put.
     Put,
-    /// A get, and a put in any case.
+    /// A get, and an unconditional put.
     Merge,
-    /// A get, and a put if there was nothing.
+    /// A get, and a put if no value was found.
     PutIfAbsent,
-    /// A get, and a put if there was something.
+    /// A get, and a put if a value was found.
     PutIfPresent,
     /// A delete.
     Delete,
 }
 
 impl KvOp {
-    /// Whether it may put.
+    /// Returns whether it may put.
     pub fn may_put(self) -> bool {
         !matches!(self, Self::Get | Self::Delete)
     }
@@ -117,24 +119,25 @@ impl KvOp {
 /// An operation of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KvRecord {
-    /// When it was begun, from the beginning of the trace.
+    /// Start, from the beginning of the trace.
     pub at: Nanos,
-    /// What it does.
+    /// Type.
     pub op: KvOp,
-    /// The key as it was recorded.
+    /// The key as recorded.
     pub key: Box<[u8]>,
-    /// The column family that it is in.
+    /// The column family of the key.
     pub family: u32,
-    /// Bytes that the key had.
+    /// Length of the original key, in bytes.
     pub key_bytes: u32,
-    /// Bytes of the value that was put, or got where the trace says so; 0 where it does not.
+    /// Length of the value that was put, or got if the trace records it, in bytes; else 0.
     pub value_bytes: u32,
 }
 
 impl KvRecord {
-    /// Bytes of the value that its key had before the trace, if this is the first operation on it and the key was there: something
-    /// was got, or was there to be changed. RocksDB's traces do not tell what gets have found: all of it was there, with values of
-    /// `otherwise` bytes.
+    /// Returns the length of the value that the key had before the trace, if this is the first
+    /// operation on it and the key existed: a value was got, or was changed. RocksDB's traces do
+    /// not record the results of gets: all of them are assumed to have found values of `otherwise`
+    /// bytes.
     pub fn value_before(&self, format: KvFormat, otherwise: u32) -> Option<u32> {
         match self.op {
             KvOp::Get if format == KvFormat::Rocksdb => Some(otherwise),
@@ -144,14 +147,14 @@ impl KvRecord {
     }
 }
 
-/// What parsers count besides.
+/// Counters of a parser.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     clock: Clock,
     /// Column families.
     families: Sources,
     largest_family: u32,
-    /// Operations that nothing is done for, by what they are.
+    /// Operations that are not replayed, by type.
     left_out: Vec<(&'static str, u64)>,
 }
 
@@ -164,7 +167,7 @@ impl Counts {
     }
 }
 
-/// Sizes of a key and a value, within what there can be.
+/// Returns the sizes of a key and a value, if they are valid.
 fn sizes(key: u64, value: u64, text: &str) -> Result<(u32, u32), Wrong> {
     if key == 0 || key > MOST_KEY_BYTES {
         return Err(Wrong::new(text, "a key of 1 to 4096 bytes"));
@@ -209,7 +212,7 @@ impl LineParser for KvParser {
     }
 }
 
-/// The operations of a trace, one after the other; after an error nothing follows.
+/// The operations of a trace, in order; ends after an error.
 #[derive(Debug)]
 pub struct KvReader<R>(Times<R>);
 
@@ -220,7 +223,7 @@ enum Times<R> {
 }
 
 impl<R: BufRead> KvReader<R> {
-    /// Reads a trace of this name.
+    /// Reads a trace named `origin`.
     pub fn new(origin: &str, format: KvFormat, input: R) -> Self {
         let reader = TraceReader::new(origin, input, KvParser::new(format));
         Self(match format {

@@ -1,31 +1,31 @@
-//! A trace line by line.
+//! Line-by-line reading of a trace.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use super::error::{TraceError, Wrong, shown};
 
-/// Longest line of a trace, in bytes: room for a key of 4 KiB in hexadecimal digits.
+/// Longest line of a trace, in bytes: has room for a key of 4 KiB in hexadecimal digits.
 pub const MOST_LINE_BYTES: u64 = 64 << 10;
 
-/// What files that are compressed by gzip and by zstd begin with.
+/// First bytes of files compressed by gzip and by zstd.
 const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// Makes lines into operations.
+/// Converts lines into operations.
 pub(crate) trait LineParser {
     /// An operation.
     type Record;
 
-    /// Adds the operations that a line stands for, if it stands for any.
+    /// Adds the operations of a line, if it has any.
     fn line(&mut self, text: &str, records: &mut VecDeque<Self::Record>) -> Result<(), Wrong>;
 }
 
-/// The operations of a trace, one after the other.
+/// The operations of a trace, in order.
 #[derive(Debug)]
 pub(crate) struct TraceReader<R, P: LineParser> {
     origin: String,
     input: R,
-    /// The line at hand, and the lines so far.
+    /// The current line, and the number of lines so far.
     text: Vec<u8>,
     lines: u64,
     parser: P,
@@ -46,7 +46,7 @@ impl<R: BufRead, P: LineParser> TraceReader<R, P> {
         }
     }
 
-    /// Lines that were read so far.
+    /// Returns the number of lines read so far.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
@@ -74,7 +74,7 @@ impl<R: BufRead, P: LineParser> TraceReader<R, P> {
     }
 }
 
-/// After an error nothing follows.
+/// Ends after an error.
 impl<R: BufRead, P: LineParser> Iterator for TraceReader<R, P> {
     type Item = Result<P::Record, TraceError>;
 
@@ -88,7 +88,7 @@ impl<R: BufRead, P: LineParser> Iterator for TraceReader<R, P> {
     }
 }
 
-/// The line behind so many; none at the end.
+/// Reads the line after the first `lines` lines; `None` at the end.
 fn next_line<'a>(
     origin: &str,
     input: &mut impl BufRead,
@@ -126,7 +126,7 @@ fn unreadable(origin: &str, error: &io::Error) -> TraceError {
     TraceError::Read { origin: origin.to_owned(), why: error.to_string() }
 }
 
-/// The first line of a trace that has anything on it, to tell its format by.
+/// Returns the first nonblank line of a trace, to detect its format.
 fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceError> {
     let mut text = Vec::new();
     for lines in 0.. {
@@ -138,8 +138,9 @@ fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceErro
     Err(TraceError::Nothing { origin: origin.to_owned(), what: "it is empty".to_owned() })
 }
 
-/// Finds the format of a trace out by `of`, which knows formats by the first line; there are those of these names. `elsewhere` says who
-/// takes what none of them is.
+/// Detects the format of a trace by `of`, which recognizes formats by the first line; `names` are
+/// the names of these formats. `elsewhere` returns the command that accepts a format which is none
+/// of these.
 pub(crate) fn detect<F>(
     origin: &str,
     input: impl BufRead,
@@ -162,7 +163,7 @@ pub(crate) fn detect<F>(
 mod tests {
     use super::*;
 
-    /// Gives each line twice.
+    /// Returns each line twice.
     struct Twice;
 
     impl LineParser for Twice {

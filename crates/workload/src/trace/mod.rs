@@ -1,11 +1,13 @@
-//! Traces that were recorded elsewhere, read line by line: of block drives ([`block`]) and of key-value stores ([`kv`]).
+//! Traces recorded elsewhere, read line by line: of block drives ([`block`]) and of key-value
+//! stores ([`kv`]).
 //!
-//! A parser takes a line and gives the operations that it stands for; a reader feeds it from anything that can be read, and says
-//! of a line that is not as it should be what was found where, and what was expected. All of it is plain functions of
-//! text: nobody knows of files or clocks here.
+//! A parser converts a line into its operations. A reader feeds it from any input; for an invalid
+//! line it reports the place, the actual and the expected text. All of it is plain functions of
+//! text, independent of files and clocks.
 //!
-//! Invariants: times count from the beginning of a trace and never go back; a reader holds one line, of [`MOST_LINE_BYTES`] at most,
-//! and the operations of one line, whatever the length of the trace.
+//! Invariants: times count from the beginning of a trace and never decrease; a reader holds one
+//! line, of at most [`MOST_LINE_BYTES`], and the operations of one line, independent of the length
+//! of the trace.
 
 pub mod block;
 mod clock;

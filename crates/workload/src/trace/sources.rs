@@ -1,8 +1,8 @@
-//! How many files, devices or column families a trace is of.
+//! The number of files, devices or column families in a trace.
 
 use std::collections::BTreeSet;
 
-/// More than so many are not told apart.
+/// Most distinct names that are counted.
 const MOST: usize = 256;
 
 /// Names that occur.
@@ -16,7 +16,7 @@ impl Sources {
         }
     }
 
-    /// How many there are, 256 at most.
+    /// Returns the number of names, at most 256.
     pub(crate) fn count(&self) -> u64 {
         self.0.len() as u64
     }

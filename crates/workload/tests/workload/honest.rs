@@ -1,4 +1,5 @@
-//! Honest stores pass, whatever the workload and the pace; equal seeds give equal reports.
+//! Tests with honest stores: they pass with every workload and pace; equal seeds give equal
+//! reports.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -41,7 +42,8 @@ fn every_workload_passes_at_every_pace() {
     }
 }
 
-/// Vigil-KV's table 2 counts 66, 95, 95 and 74 % of gets in YCSB-A, B, D and F: what YCSB's binding for `RocksDB` sends.
+/// Vigil-KV's table 2 has 66, 95, 95 and 74 % of gets in YCSB-A, B, D and F: the requests of YCSB's
+/// binding for `RocksDB`.
 #[test]
 fn updates_that_read_first_make_the_shares_of_gets_that_are_published() {
     let shares = [("a", 2.0 / 3.0), ("b", 1.0 / 1.05), ("d", 0.95), ("f", 0.75)];
@@ -233,7 +235,7 @@ fn a_run_that_may_run_out_of_keys_is_refused() {
     let runtime = Runtime::new(13);
     let handle = runtime.handle();
     let store = Store::new(handle.clone(), Lie::None, Nanos::ZERO);
-    // Four digits: 5000 records and 4000 operations fit, twice 4000 do not.
+    // Four digits: 5000 records and 4000 operations fit, twice 4000 operations do not.
     let sizes = ["recordcount=5000", "operationcount=4000", "insertproportion=0.5"];
     let overrides = [sizes.as_slice(), &["levelhead.keybytes=8"]].concat();
     let mut session = Session::new(handle, store, workload("d", &overrides), 1).unwrap();

@@ -1,4 +1,4 @@
-//! Lying stores are found out, and what they did is told.
+//! Tests with lying stores: the lies are detected and described.
 
 use workload::{ClientOptions, MismatchKind, RunReport};
 

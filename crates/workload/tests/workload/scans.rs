@@ -1,4 +1,4 @@
-//! Scans: honest iterators pass, lying ones are found out by kind.
+//! Tests of scans: honest iterators pass, lies are detected by kind.
 
 use workload::{ClientOptions, MismatchKind, OpKind, RunReport};
 
@@ -6,7 +6,8 @@ use crate::store::{Lie, ScanLie, Trial, trial, workload};
 
 const RECORDS: u64 = 300;
 
-/// Writes of every sort beside scans, of a store small enough that the end is met often.
+/// All kinds of writes concurrent with scans, on a store small enough that scans often reach the
+/// end.
 const MIXED: [&str; 6] = [
     "recordcount=300",
     "operationcount=2000",
@@ -57,7 +58,7 @@ fn mixgraph_passes_with_the_mix_and_the_scans_that_are_published() {
     for (kind, expected) in [(OpKind::Get, 0.83), (OpKind::Put, 0.14), (OpKind::Scan, 0.03)] {
         assert!((share(kind) - expected).abs() < 0.01, "{kind:?}: {}", share(kind));
     }
-    // 571 pairs on average, fewer where the end of the store comes first; 600 scans of a heavy tail vary by 70.
+    // 571 pairs on average, fewer at the end of the store; 600 scans of a heavy tail vary by 70.
     let mean = run.scanned_pairs as f64 / run.count(OpKind::Scan) as f64;
     assert!((350.0..780.0).contains(&mean), "{mean}");
 }
@@ -72,8 +73,8 @@ fn random_seeks_pass_in_either_layout_one_by_one_and_in_bulk() {
             assert_clean(&run, layout);
             assert_eq!((run.operations, run.count(OpKind::Scan)), (1000, 1000));
             if layout == "insertorder=ordered" {
-                // The hot set is the first fifth of all keys: no scan that begins there meets the
-                // end. One call in bulk more is made for the last that do not fill one.
+                // The hot set is the first fifth of all keys: no scan that begins there reaches the
+                // end. In bulk one more call reads the last pairs, which do not fill a batch.
                 let from_hot = 800 * calls_each;
                 assert!((from_hot..=1000 * calls_each).contains(&run.count(OpKind::Next)));
                 assert!(run.scanned_pairs > 10_800, "{}", run.scanned_pairs);
@@ -138,7 +139,7 @@ fn lies_of_iterators_are_found_out_by_kind() {
         for seed in 1..=3 {
             for layout in ["insertorder=hashed", "insertorder=ordered"] {
                 for batch in ["scanbatch=1", "scanbatch=8"] {
-                    // Without other clients nothing is written while a scan is under way.
+                    // Without other clients there are no writes during a scan.
                     let outstanding = if lie == ScanLie::NoSnapshot || seed > 1 { 32 } else { 1 };
                     let overrides = [layout, batch, "scanbound=true"];
                     let run = mixed(seed, Lie::Scan(lie), &overrides, outstanding).run;
@@ -157,7 +158,7 @@ fn lies_of_iterators_are_found_out_by_kind() {
 fn a_snapshot_of_two_instants_is_found_out() {
     for seed in 1..=5 {
         for layout in ["insertorder=hashed", "insertorder=ordered"] {
-            // It shows only if two keys of a scan are written while its iterator is made.
+            // It shows only if two keys of a scan are written during the creation of its iterator.
             let overrides = [layout, "updateproportion=3", "maxscanlength=150"];
             let run = mixed(seed, Lie::Scan(ScanLie::Torn), &overrides, 32).run;
             assert!(run.mismatch_count >= 10, "seed {seed}, {layout}: {}", run.mismatch_count);
@@ -195,7 +196,7 @@ fn more_pairs_than_were_asked_for_are_an_error() {
 #[test]
 fn an_error_of_an_iterator_ends_the_phase_and_the_iterators_are_destroyed() {
     for seed in 1..=5 {
-        // The load takes 300 operations.
+        // The load has 300 operations.
         let Trial { run, store, .. } = mixed(seed, Lie::FullAfter(800), &[], 8);
         assert!(run.is_cut_short() && run.first_error.is_some(), "seed {seed}");
         assert_eq!((run.mismatch_count, store.iterators().1), (0, 0), "seed {seed}");

@@ -1,4 +1,4 @@
-//! A store in memory that takes its time, and tells lies on request.
+//! A store in memory with random delays that lies on request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,64 +10,63 @@ use workload::{
     ClientOptions, CoreWorkload, KvIterator, KvTarget, Pair, RunReport, Session, builtin,
 };
 
-/// What is wrong with a store.
+/// The lie of a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Lie {
     None,
-    /// Now and then a Get returns the value before the last.
+    /// A Get sometimes returns the previous value.
     Stale,
-    /// Now and then a Put is acknowledged and not done.
+    /// A Put is sometimes acknowledged but not executed.
     LostWrite,
-    /// Now and then a Get returns the value of the key before.
+    /// A Get sometimes returns the value of the previous key.
     WrongKey,
-    /// Now and then a Get returns nothing.
+    /// A Get sometimes returns no value.
     Missing,
-    /// Deletes are acknowledged and not done.
+    /// Deletes are acknowledged but not executed.
     Undeleted,
-    /// Now and then a value comes back with a byte changed, or too short.
+    /// A value sometimes has a changed byte, or is too short.
     Damaged,
-    /// Every operation fails after so many.
+    /// Every operation fails after this number of operations.
     FullAfter(u64),
-    /// Something is wrong with the pairs that iterators give.
+    /// Iterators return wrong pairs.
     Scan(ScanLie),
 }
 
-/// What is wrong with the pairs that iterators give.
+/// The lie of an iterator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum ScanLie {
-    /// Now and then a key is passed over.
+    /// Sometimes a key is skipped.
     Skips,
-    /// Now and then the end comes too soon.
+    /// Sometimes the scan ends too early.
     EndsEarly,
-    /// Now and then a key comes twice.
+    /// Sometimes a key is returned twice.
     Repeats,
-    /// Now and then two keys change places.
+    /// Sometimes two keys are swapped.
     Swaps,
-    /// Now and then a deleted key comes with the value it had.
+    /// Sometimes a deleted key is returned with its former value.
     ShowsDeleted,
-    /// What is read is the store as it is now, not as it was when the iterator was made.
+    /// The iterator reads the current store instead of a snapshot.
     NoSnapshot,
-    /// Every second key is as it was when the iterator was asked for, the others as they were some
-    /// time later.
+    /// Every second key is read as of the iterator's request, the others as of a later time.
     Torn,
-    /// Now and then a key comes with the value before the last.
+    /// Sometimes a key is returned with its previous value.
     Stale,
-    /// Now and then a key comes with the value of the next one.
+    /// Sometimes a key is returned with the value of the next one.
     WrongValue,
-    /// Now and then a Seek goes to the key before.
+    /// Sometimes a Seek moves to the previous key.
     SeeksBelow,
-    /// The bound is forgotten.
+    /// The bound is ignored.
     Boundless,
-    /// Now and then a key comes that nobody wrote.
+    /// Sometimes a key is returned that was never written.
     Invents,
-    /// Bulk reads give one pair too many.
+    /// Bulk reads return one pair too many.
     GivesMore,
 }
 
 type Pairs = BTreeMap<Vec<u8>, [Option<Value>; 2]>;
 
-/// A linearizable store if it does not lie: every operation takes effect at one instant between its
-/// begin and its end, after a time and before another that are drawn.
+/// A linearizable store, if it does not lie: every operation takes effect at one instant between
+/// its begin and its end, with random delays before and after.
 #[derive(Clone)]
 pub(crate) struct Store {
     handle: Handle,
@@ -108,7 +107,7 @@ impl Store {
         self.inner.most_under_way.get()
     }
 
-    /// Iterators made, and those of them that were not destroyed.
+    /// Returns the iterators created, and those of them not destroyed.
     pub(crate) fn iterators(&self) -> (u64, u64) {
         (self.inner.iterators.get(), self.inner.open_iterators.get())
     }
@@ -139,7 +138,7 @@ impl Store {
         self.inner.under_way.set(self.inner.under_way.get() - 1);
     }
 
-    /// Whether to tell the lie now.
+    /// Returns whether to lie now.
     fn lies(&self, lie: Lie) -> bool {
         self.inner.lie == lie && self.inner.rng.borrow_mut().chance(0.02)
     }
@@ -230,14 +229,14 @@ impl KvTarget for Store {
     }
 }
 
-/// A snapshot, and where an iterator stands in it.
+/// A snapshot, and an iterator's position in it.
 pub(crate) struct StoreIterator {
     store: Store,
     snapshot: Rc<Pairs>,
     upper_bound: Option<Vec<u8>>,
     /// The next pair is the first whose key is not below this; `None` before the first Seek.
     from: Option<Vec<u8>>,
-    /// A pair to give first.
+    /// A pair to return first.
     held: Option<Pair>,
 }
 
@@ -250,7 +249,7 @@ impl StoreIterator {
         self.store.inner.lie == Lie::Scan(lie)
     }
 
-    /// The next pair of the snapshot, and the position after it.
+    /// Returns the next pair of the snapshot, and moves past it.
     fn step(&mut self) -> Option<Pair> {
         let live;
         let pairs = if self.tells(ScanLie::NoSnapshot) {
@@ -277,7 +276,7 @@ impl StoreIterator {
         None
     }
 
-    /// The next pair, or a lie.
+    /// Returns the next pair, or a lie.
     fn advance(&mut self) -> Option<Pair> {
         if let Some(held) = self.held.take() {
             return Some(held);
@@ -346,7 +345,7 @@ impl KvIterator for StoreIterator {
     }
 }
 
-/// A built-in workload with some properties changed.
+/// Returns a built-in workload with some properties changed.
 pub(crate) fn workload(name: &str, overrides: &[&str]) -> CoreWorkload {
     let mut properties = builtin(name).unwrap();
     for assignment in overrides {
@@ -355,7 +354,7 @@ pub(crate) fn workload(name: &str, overrides: &[&str]) -> CoreWorkload {
     CoreWorkload::from_properties(&properties).unwrap()
 }
 
-/// What a load and a run on a store gave.
+/// Results of a load and a run on a store.
 pub(crate) struct Trial {
     pub(crate) load: RunReport,
     pub(crate) run: RunReport,

@@ -1,4 +1,4 @@
-//! Clients that are threads: honest stores are found to be so, others are found out.
+//! Tests of client threads: honest stores pass, lies are detected.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use workload::{
     builtin,
 };
 
-/// A map that may be made to lie: to forget every so many puts, or to fail one.
+/// A map that can lose every n-th put, or fail one put.
 #[derive(Default)]
 struct Map {
     pairs: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
@@ -51,7 +51,7 @@ impl SharedTarget for Map {
         take: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Self::Error> {
         let until = until.map_or(Bound::Unbounded, Bound::Excluded);
-        // One instant: what is taken is taken from a copy.
+        // One instant: reads from a copy.
         let pairs: Vec<_> = {
             let pairs = self.pairs.lock().unwrap();
             let range = pairs.range::<[u8], _>((Bound::Included(from), until));
@@ -127,7 +127,7 @@ fn a_failure_ends_the_phase_and_is_told() {
 fn an_open_loop_keeps_its_rate_and_counts_from_the_arrival() {
     let (c, map) = (workload("c", 100, 400), Map::default());
     let run = loaded(&map, &c).run(&map, &ClientOptions::open(4_000.0, 2), |_, _| {}).unwrap();
-    // 0.1 s on average; a machine with other work may take longer.
+    // 0.1 s on average; a busy machine may take longer.
     assert!(run.elapsed() > Nanos::from_millis(70), "{:?}", run.elapsed());
     assert!(run.is_clean());
 }
@@ -138,7 +138,7 @@ fn parts_run_beside_each_other_until_the_first_has_ended() {
         (workload("c", 500, 2_000), workload("a", 500, 1 << 30), Map::default());
     let mut session = loaded(&map, &reads);
     let part = |workload, threads| Part { workload, clients: ClientOptions::closed(threads) };
-    // As long that the third thread begins as well, whatever else the machine does.
+    // Long enough for the third thread to begin even on a busy machine.
     let paced = Part { workload: &reads, clients: ClientOptions::open(4_000.0, 2) };
     let parts = [paced, part(&writes, 1)];
     let reports = session.run_parts(&map, &parts, None, |_, _| {}).unwrap();

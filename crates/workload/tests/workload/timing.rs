@@ -1,4 +1,4 @@
-//! Latencies count from where they should.
+//! Tests of the times from which latencies count.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use workload::{
 
 use crate::store::workload;
 
-/// Does one operation at a time, 1 ms each.
+/// A target that executes one operation at a time, 1 ms each.
 #[derive(Clone)]
 struct OneServer {
     handle: Handle,
@@ -121,7 +121,7 @@ fn an_open_loop_below_capacity_keeps_its_rate_and_shows_no_queue() {
 
 #[test]
 fn poisson_arrivals_queue_as_theory_says() {
-    // M/D/1 at half load: mean wait is half a service time, so the mean latency is 1.5 ms.
+    // M/D/1 at half load: the mean wait is half a service time, so the mean latency is 1.5 ms.
     let report = open(500.0, Arrivals::Poisson, 64);
     let mean = report.summary(OpKind::Put).unwrap().mean_us;
     assert!((1300.0..1700.0).contains(&mean), "{mean}");

@@ -1,4 +1,4 @@
-//! Traces replayed on stores in memory.
+//! Tests of traces replayed on stores in memory.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::store::{Lie, Store, workload};
 
 const SMALL: [&str; 2] = ["recordcount=1", "operationcount=1"];
 
-/// What was loaded, and what was replayed.
+/// Results of a load and a replay.
 struct Replayed {
     load: RunReport,
     run: RunReport,
@@ -67,7 +67,7 @@ fn operations_do_what_is_said_of_them_on_an_empty_store() {
     let Replayed { load, run, stored } =
         replayed(TWITTER, Lie::None, false, ClientOptions::closed(1));
     assert_eq!((load.operations, run.operations, run.mismatch_count), (0, 10, 0));
-    // Gets by themselves, and those of add (two), incr and append. Puts are new, added, and added again.
+    // Separate gets, and those of add (two), incr and append. Puts are new, added, and added again.
     assert_eq!(counts(&run), [7, 3, 2, 2]);
     assert_eq!((run.not_found, stored), (5, 3), "what was deleted counts here");
 }
@@ -86,7 +86,7 @@ fn keys_that_are_met_first_are_loaded_with_what_was_got_of_them() {
     assert_eq!((counts(&run), run.not_found), ([4, 2, 1, 0], 0));
 }
 
-/// Gets and writes of a few keys, many at a time.
+/// Returns many concurrent gets and writes of a few keys.
 fn busy(lines: u64) -> String {
     let mut rng = Rng::new(3);
     let line = |i| {

@@ -1,8 +1,8 @@
 //! Uniform random overwriting of a full drive under greedy collection.
 //!
-//! Superblocks of slots. What clients write goes to one that is open, what is moved to another. While there is room
-//! for less than `kept` superblocks, the one with the fewest valid slots is emptied, slot by slot, and erased.
-//! What is left of a victim is filled up to a whole program.
+//! Superblocks consist of slots. Client writes go to one open superblock, moved blocks to another.
+//! While there is room for fewer than `kept` superblocks, the one with the fewest valid slots is
+//! emptied, slot by slot, and erased. The remainder of a victim is padded to a whole program.
 
 use super::Dice;
 
@@ -10,11 +10,11 @@ use super::Dice;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub superblocks: usize,
-    /// Of a superblock.
+    /// Slots of a superblock.
     pub slots: usize,
-    /// Of a program.
+    /// Slots of a program.
     pub unit: usize,
-    /// Logical blocks, all of which were written.
+    /// Logical blocks, all of them written.
     pub blocks: usize,
     /// Superblocks of room that collection keeps.
     pub kept: usize,
@@ -24,9 +24,9 @@ const NOWHERE: usize = usize::MAX;
 
 struct Model {
     shape: Shape,
-    /// Which superblock each block is in.
+    /// The superblock of each block.
     home: Vec<usize>,
-    /// What was written to each superblock, in order; some of it is elsewhere since.
+    /// Blocks written to each superblock, in order; some have moved since.
     contents: Vec<Vec<usize>>,
     valid: Vec<usize>,
     is_full: Vec<bool>,
@@ -40,7 +40,7 @@ struct Model {
 /// A superblock that is being emptied.
 struct Victim {
     number: usize,
-    /// What was written to it, in order.
+    /// Blocks written to it, in order.
     contents: std::vec::IntoIter<usize>,
     moved: usize,
 }
@@ -48,8 +48,8 @@ struct Victim {
 const HOST: usize = 0;
 const MOVED: usize = 1;
 
-/// Slots programmed for each block that was written, in the last of `times` overwritings. The ones before it
-/// bring the drive, which begins written in order, to its steady state.
+/// Returns the slots programmed per written block, in the last of `times` overwritings. The earlier
+/// ones bring the drive from a sequential fill to its steady state.
 pub(crate) fn write_amplification(shape: Shape, times: usize, seed: u64) -> f64 {
     let mut model = Model::new(shape);
     let mut dice = Dice::new(seed);
@@ -83,7 +83,7 @@ impl Model {
         model
     }
 
-    /// Takes up the next slot of a stream: the superblock it is in.
+    /// Uses the next slot of a stream, and returns its superblock.
     fn slot(&mut self, stream: usize, content: usize) -> usize {
         let to = *self.open[stream]
             .get_or_insert_with(|| self.free.pop().expect("a superblock is free"));
@@ -111,7 +111,7 @@ impl Model {
                 return;
             };
             match victim.contents.next() {
-                // A block that was written twice to the same superblock stands there twice, and moves once.
+                // A block written twice to the same superblock is listed twice, and moves once.
                 Some(block) if block != NOWHERE && self.home[block] == victim.number => {
                     self.write(block, MOVED);
                     victim.moved += 1;
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// Slots that can be written, with those of the victim that are seen to.
+    /// Returns the slots that can be written, including the processed ones of the victim.
     fn room(&self) -> usize {
         let left = |open: &Option<usize>| {
             open.map_or(0, |number| self.shape.slots - self.contents[number].len())

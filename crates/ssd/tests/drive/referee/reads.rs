@@ -1,36 +1,38 @@
-//! Random reads in a closed loop, through queues.
+//! Random reads in a closed loop, as a queueing model.
 //!
 //! ```text
-//! client -> core -> die: command on the channel, sense, data on the channel -> memory -> link -> client
+//! client -> core -> die: command on the channel, sense, data on the channel
+//!        -> memory -> link -> client
 //! ```
 //!
-//! Each station serves first come, first served. A read holds its die from the command until its data
-//! have crossed the channel. A channel that falls free carries waiting commands before waiting data; a die that
-//! has given its data away asks for its next command in the same instant, so that this goes first too.
+//! Each station serves first come, first served. A read holds its die from the command until its
+//! data have crossed the channel. A channel that becomes free carries waiting commands before
+//! waiting data. A die that has sent its data asks for its next command in the same instant, so
+//! that command also goes first.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::Dice;
 
-/// What there is of the drive, and how long each step takes. Times in microseconds.
+/// The resources of the drive, and the time of each step in microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     pub cores: usize,
     pub core: f64,
-    /// Time that nothing waits for: the stages of the firmware that overlap, memory access, the host.
+    /// Time without contention: firmware stages that overlap, memory access, the host.
     pub delay: f64,
     pub channels: usize,
     pub dies_per_channel: usize,
     pub command: f64,
-    /// By page type; each is as likely.
+    /// By page type; all are equally likely.
     pub sense: Vec<f64>,
     pub data: f64,
     pub memory: f64,
     pub link: f64,
 }
 
-/// What came out.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub per_second: f64,
@@ -39,13 +41,13 @@ pub(crate) struct Outcome {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// A client asks.
+    /// A client sends a read.
     Asked(usize),
-    /// Its command has been worked on.
+    /// Its command was decoded.
     Decoded(usize),
-    /// The array of a die has given a page to its register.
+    /// A die has sensed a page into its register.
     Sensed(usize),
-    /// A channel has carried something for a die.
+    /// A channel has carried a command or data for a die.
     Carried { die: usize, is_data: bool },
     /// A client has its data.
     Answered(usize),
@@ -54,7 +56,7 @@ enum Step {
 #[derive(PartialEq)]
 struct Due {
     at: f64,
-    /// What was scheduled first goes first among equals.
+    /// Among equal times, the step scheduled first goes first.
     order: u64,
     step: Step,
 }
@@ -100,7 +102,8 @@ struct Model {
     asked: Vec<f64>,
 }
 
-/// `clients` clients, one read each at a time. What ends before `warm_up` is not counted; then `span` is.
+/// Runs `clients` clients with one read each at a time. Reads that end before `warm_up` are not
+/// counted; those of the following `span` are.
 pub(crate) fn closed_loop(
     stations: &Stations,
     clients: usize,
@@ -178,7 +181,7 @@ impl Model {
         die / self.stations.dies_per_channel
     }
 
-    /// A die takes the next read, if it has none.
+    /// Starts the next read of a die, if it is idle.
     fn begin(&mut self, die: usize) {
         let this = &mut self.dies[die];
         if this.reading.is_none()
@@ -191,7 +194,7 @@ impl Model {
         }
     }
 
-    /// A channel takes up what waits, if it is free.
+    /// Starts the next transfer of a channel, if it is free.
     fn carry(&mut self, channel: usize) {
         let this = &mut self.channels[channel];
         if this.is_busy {

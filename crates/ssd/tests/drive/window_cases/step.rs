@@ -1,4 +1,4 @@
-//! One command of a case: what it says, and what comes of it.
+//! One command of a case: its syntax and its result.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use ssd::{AdminCommand, AdminCompletion, Ssd};
 use super::{Failure, words};
 use crate::harness::ClientIo;
 
-/// A command to the drive, as far as it is understood.
+/// A parsed command to the drive.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Configure(SetId, PlmConfig),
@@ -35,12 +35,12 @@ pub(super) enum Step {
     Stats(SetId),
 }
 
-/// What commands of clients are about.
+/// Blocks of client commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     pub first: u64,
     pub count: u32,
-    /// From one command to the next.
+    /// Distance from one command to the next.
     pub step: u64,
     /// Commands of each client.
     pub times: u64,
@@ -100,7 +100,7 @@ impl Step {
         Ok(step)
     }
 
-    /// What the line about it begins with.
+    /// Returns the beginning of the command's output line.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Configure(set, config) if config.enabled => format!("enable set {set}"),
@@ -126,7 +126,7 @@ impl Step {
         }
     }
 
-    /// What happened, for the line with the time, and further lines.
+    /// Executes the command. Returns the text of the line with the time, and further lines.
     pub(super) async fn run(
         &self,
         handle: &Handle,
@@ -177,7 +177,7 @@ impl Step {
         Ok((what, more))
     }
 
-    /// What one client does, one command after the other, and how long each takes.
+    /// Runs the commands of one client, one after the other. Returns their latencies.
     async fn client(
         &self,
         handle: &Handle,
@@ -208,7 +208,7 @@ fn hexadecimal(text: &str) -> Result<u32, Failure> {
     Ok(u32::from_str_radix(text.trim_end_matches('h'), 16)?)
 }
 
-/// An admin command in its dwords. Its data, if it takes any, are zeros.
+/// Executes an admin command given in dwords. Its data, if any, are zeros.
 async fn admin(drive: &Ssd, opcode: u8, first: &[u32]) -> Result<AdminCompletion, DeviceError> {
     let mut dwords = [0; 6];
     dwords[..first.len()].copy_from_slice(first);

@@ -1,4 +1,4 @@
-//! What a host sees, in words.
+//! Results of host commands, as text.
 
 use std::fmt::{Display, Write as _};
 
@@ -23,7 +23,7 @@ pub(super) fn of_blocks(of: &Blocks) -> String {
     words
 }
 
-/// Nothing for one command: the line says how long that took.
+/// Returns an empty text for one command: the line already has its time.
 pub(super) fn latencies(all: &[Nanos]) -> String {
     let [_, _, ..] = all else { return String::new() };
     let shortest = all.iter().min().copied().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn latencies(all: &[Nanos]) -> String {
     format!(" in {shortest} to {longest}, {mean} on average")
 }
 
-/// Where the blocks of a read were found.
+/// Returns where the blocks of a read were found.
 pub(super) fn found_in(before: &SetReport, after: &SetReport) -> String {
     let pages = |report: &SetReport| report.flash.of(IoClass::ClientRead).pages_read;
     let places = [
@@ -71,7 +71,7 @@ pub(super) fn listed<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
-/// The fields of log page 0Ah.
+/// Returns the fields of log page 0Ah.
 pub(super) fn fields(log: &PerSetLog) -> String {
     let lockdown = log.lockdown_estimate_us;
     let fields = [
@@ -94,8 +94,8 @@ pub(super) fn fields(log: &PerSetLog) -> String {
     lines
 }
 
-/// The command that reads log page 0Ah in its dwords, and the bytes of the page that are not 0,
-/// eight at a time.
+/// Returns the dwords of the command that reads log page 0Ah, and the nonzero bytes of the page,
+/// eight per line.
 pub(super) fn bytes(set: SetId, log: &PerSetLog) -> String {
     let dwords = GetLogPage::per_set(set).dwords().map(|dword| format!("{dword:08X}h"));
     let mut lines = format!("  command dwords 10 to 13: {}\n", dwords.join(" "));
@@ -109,7 +109,7 @@ pub(super) fn bytes(set: SetId, log: &PerSetLog) -> String {
     lines
 }
 
-/// The counters of the firmware that are not 0.
+/// Returns the nonzero counters of the firmware.
 pub(super) fn counters(report: &SetReport) -> String {
     let all = format!("{:?}", report.firmware);
     let counters = all.trim_start_matches("SetStats { ").trim_end_matches(" }");

@@ -1,7 +1,8 @@
-//! What blkparse prints by itself: `MAJOR,MINOR CPU SEQUENCE SECONDS PID ACTION RWBS SECTOR + SECTORS [PROCESS]`.
+//! The default text output of blkparse: `MAJOR,MINOR CPU SEQUENCE SECONDS PID ACTION RWBS SECTOR +
+//! SECTORS [PROCESS]`.
 //!
-//! Of its actions one counts ([`Action`]); the others are the same operation on its way. Lines with CPU or Total begin the summary
-//! at the end, which nothing follows.
+//! One of its actions counts ([`Action`]); the others are other stages of the same operation. A
+//! line with CPU or Total begins the final summary.
 
 use std::collections::VecDeque;
 
@@ -13,20 +14,20 @@ const SECTOR_BYTES: u64 = 512;
 const FIELDS: &str =
     "an event as blkparse prints it: 8,0 3 1 0.000000000 697 Q W 223490 + 8 [process]";
 
-/// Which of blktrace's actions stand for operations.
+/// The action of blktrace that counts as an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 pub enum Action {
-    /// Q: it was asked for.
+    /// Q: the request was queued.
     #[default]
     #[serde(rename = "Q")]
     Queued,
-    /// D: it was issued to the drive, perhaps merged with others.
+    /// D: the request was issued to the drive, possibly merged with others.
     #[serde(rename = "D")]
     Issued,
 }
 
 impl Action {
-    /// blktrace's letter.
+    /// Returns blktrace's letter.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Queued => "Q",
@@ -35,7 +36,7 @@ impl Action {
     }
 }
 
-/// The parser.
+/// The parser of blkparse's output.
 #[derive(Debug)]
 pub(super) struct Blkparse {
     action: Action,
@@ -57,7 +58,7 @@ impl Blkparse {
         &self.counts
     }
 
-    /// Events with action D, whichever counts.
+    /// Returns the number of events with action D, whichever action counts.
     pub(super) fn issued(&self) -> u64 {
         self.issued
     }
@@ -105,13 +106,13 @@ impl Blkparse {
     }
 }
 
-/// Whether a line is of the summary: `CPU0 (8,0):` or `Total (8,0):`.
+/// Returns whether a line belongs to the summary: `CPU0 (8,0):` or `Total (8,0):`.
 fn is_summary(line: &str) -> bool {
     let after = line.strip_prefix("CPU").or_else(|| line.strip_prefix("Total"));
     after.is_some_and(|rest| rest.contains('(') && rest.ends_with(':'))
 }
 
-/// What is done, by the letters of RWBS; nothing where no data is moved.
+/// Returns the operation by the letters of RWBS; `None` if no data are moved.
 fn op(rwbs: &str) -> Option<BlockOp> {
     if rwbs.contains(['D', 'E']) {
         Some(BlockOp::Trim)
@@ -124,7 +125,7 @@ fn op(rwbs: &str) -> Option<BlockOp> {
     }
 }
 
-/// A line, as far as all events have the same fields.
+/// The fields of a line that all events have.
 struct Event<'a> {
     device: &'a str,
     nanos: u128,
@@ -156,7 +157,8 @@ impl<'a> Event<'a> {
         Ok(Self { device, nanos: nanos(time)?, action, rest })
     }
 
-    /// Its first sector and how many there are: `223490 + 8`. Commands that are no reads or writes have none.
+    /// Returns the first sector and the number of sectors: `223490 + 8`. `None` for commands that
+    /// are not reads or writes.
     fn place(&self) -> Result<Option<(u64, u64)>, Wrong> {
         let mut words = self.rest.split_whitespace().skip(1);
         let Some(sector) = words.next().filter(|word| word.as_bytes()[0].is_ascii_digit()) else {
@@ -170,7 +172,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Seconds with up to nine digits behind the point.
+/// Parses seconds with up to nine decimal places, into nanoseconds.
 fn nanos(text: &str) -> Result<u128, Wrong> {
     let wrong = || Wrong::new(text, "a time in seconds, such as 0.000001829");
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));

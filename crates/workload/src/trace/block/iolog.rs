@@ -1,6 +1,7 @@
-//! fio's iolog, versions 2 and 3: `FILE ACTION [OFFSET LENGTH]`, with the time in microseconds before it in version 3.
+//! fio's iolog, versions 2 and 3: `FILE ACTION [OFFSET LENGTH]`, in version 3 preceded by the time
+//! in microseconds.
 //!
-//! Version 2 has no times but those that `wait` adds up; without any it has none.
+//! In version 2 the times are the sums of `wait` actions; without any it has no times.
 
 use std::collections::VecDeque;
 
@@ -12,11 +13,11 @@ const HEADERS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iolog"];
 const ACTIONS: &str =
     "an action: read, write, trim, sync, datasync, add, open, close, or wait in version 2";
 
-/// The parser.
+/// The parser of iologs.
 #[derive(Debug)]
 pub(super) struct Iolog {
     version: Option<u8>,
-    /// Microseconds waited for so far, in version 2.
+    /// Sum of waits so far in microseconds, in version 2.
     waited_us: u128,
     counts: Counts,
 }

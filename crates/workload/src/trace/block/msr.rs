@@ -1,4 +1,5 @@
-//! CSV of MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, times in ticks of 100 ns since 1601.
+//! CSV of MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, times in
+//! ticks of 100 ns since 1601.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use super::{BlockOp, BlockRecord, Counts};
 const FIELDS: &str = "seven fields: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
 const TICK_NANOS: u128 = 100;
 
-/// The parser.
+/// The parser of MSR Cambridge's CSV.
 #[derive(Debug, Default)]
 pub(super) struct Msr {
     counts: Counts,

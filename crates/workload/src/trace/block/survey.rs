@@ -1,4 +1,4 @@
-//! What is in a trace as a whole: found out before it is replayed, so that what is wrong in its last line costs no run.
+//! Survey of a whole trace, made before its replay, so that an error in the last line costs no run.
 
 use std::io::BufRead;
 
@@ -6,12 +6,12 @@ use runtime::Nanos;
 
 use super::{Action, BlockFormat, BlockOp, BlockReader, Kind, TraceError};
 
-/// What is in a trace.
+/// Summary of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockSurvey {
-    /// Its format.
+    /// Format.
     pub format: BlockFormat,
-    /// The action that counts, of what blkparse printed.
+    /// The action that counts, of blkparse's output.
     pub action: Action,
     /// Lines.
     pub lines: u64,
@@ -23,26 +23,27 @@ pub struct BlockSurvey {
     pub trims: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Lines of operations that there is nothing to do for: of no bytes, or commands without an address.
+    /// Lines of operations without effect: of zero bytes, or commands without an address.
     pub left_out: u64,
-    /// Operations that were recorded at an earlier time than the one before them; they count as together with it.
+    /// Operations with an earlier recorded time than the previous one, whose time they get.
     pub out_of_order: u64,
-    /// Files, devices or disks, 256 at most.
+    /// Files, devices or disks, at most 256.
     pub sources: u64,
-    /// From the beginning to the last operation; none if the trace has no times.
+    /// Time from the beginning to the last operation; `None` if the trace has no times.
     pub span: Option<Nanos>,
-    /// The byte behind the last that is read, written or trimmed.
+    /// End of the last byte that is read, written or trimmed.
     pub end: u64,
     /// Most bytes of a read or write.
     pub largest: u64,
 }
 
 impl BlockSurvey {
-    /// Reads a trace from its beginning to its end, as often as `open` gives it: once, or twice where no action of blktrace is
-    /// chosen and a trace of blkparse has no operations that were queued.
+    /// Surveys a trace from its beginning to its end. Calls `open` once, or twice if `action` is
+    /// `None` and a trace of blkparse has no queued operations.
     ///
     /// # Errors
-    /// [`TraceError`]: of the first line that is not as it should be, or that there is nothing to replay.
+    /// Returns [`TraceError`] for the first invalid line, or if the trace has no operations to
+    /// replay.
     pub fn of<R: BufRead>(
         origin: &str,
         format: BlockFormat,
@@ -60,7 +61,7 @@ impl BlockSurvey {
         Ok(survey)
     }
 
-    /// The same by one action; and how many events were issued, in a trace of blkparse.
+    /// Surveys by one action. Also returns the number of issued events, for a trace of blkparse.
     fn by(
         origin: &str,
         format: BlockFormat,
@@ -106,7 +107,7 @@ impl BlockSurvey {
         Ok((survey, issued))
     }
 
-    /// All operations.
+    /// Returns the number of operations.
     pub fn operations(&self) -> u64 {
         self.reads + self.writes + self.trims + self.flushes
     }

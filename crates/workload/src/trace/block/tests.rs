@@ -1,4 +1,4 @@
-//! Traces as their tools write them, and lines that are wrong.
+//! Tests of traces as written by their tools, and of invalid lines.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn what_blkparse_prints_counts_by_what_was_queued() {
     assert_eq!((survey.reads, survey.writes, survey.trims, survey.flushes), (1, 2, 1, 2));
 }
 
-/// The lines that do not have these words.
+/// Removes the lines with these words.
 fn without(text: &str, words: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.contains(words)).collect();
     lines.join("\n")

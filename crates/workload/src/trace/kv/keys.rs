@@ -1,8 +1,8 @@
-//! Numbers for the keys of a trace, in the order in which they are met.
+//! Numbers for the keys of a trace, in the order of first use.
 //!
-//! A key is known by 128 bits of a hash: of a thousand million keys two have the same with a probability of 10^-21. Cost: 24 bytes a
-//! slot, between one and two thirds of them in use. Beside its number stands how long a key was when it was met: should a trace say
-//! something else later, it stays the same key.
+//! A key is identified by 128 bits of a hash: among a billion keys the probability of a collision
+//! is 10^-21. Cost: 24 bytes a slot, between one and two thirds of them used. The table also has
+//! the length of each key at its first use; later, different lengths in the trace are ignored.
 
 use runtime::mix64;
 
@@ -11,21 +11,21 @@ use super::KvRecord;
 #[derive(Clone, Copy, Default)]
 struct Slot {
     hash: [u64; 2],
-    /// The number of a key, plus one, above [`LENGTH_BITS`] of its length; 0 where nothing is.
+    /// The number of a key, plus one, above [`LENGTH_BITS`] bits of its length; 0 if empty.
     packed: u64,
 }
 
 /// Bits of the length of a key.
 const LENGTH_BITS: u32 = 16;
 
-/// A key that was met.
+/// A key with its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Met {
-    /// Its number, from 0 on.
+    /// Number, from 0.
     pub(crate) number: u64,
-    /// Its length when it was first met, in bytes.
+    /// Length at its first use, in bytes.
     pub(crate) bytes: u32,
-    /// Whether that was before.
+    /// Whether the key was used before.
     pub(crate) is_known: bool,
 }
 
@@ -36,7 +36,7 @@ impl Slot {
     }
 }
 
-/// Keys that were met.
+/// The keys used so far.
 #[derive(Default)]
 pub(crate) struct KeyNumbers {
     slots: Vec<Slot>,
@@ -44,7 +44,7 @@ pub(crate) struct KeyNumbers {
 }
 
 impl KeyNumbers {
-    /// The key of an operation.
+    /// Returns the key of an operation; gives a new key the next number.
     pub(crate) fn meet(&mut self, record: &KvRecord) -> Met {
         if self.used as usize * 3 >= self.slots.len() * 2 {
             self.grow();
@@ -60,7 +60,7 @@ impl KeyNumbers {
         slot.met(false)
     }
 
-    /// How many keys were met.
+    /// Returns the number of keys.
     pub(crate) fn count(&self) -> u64 {
         self.used
     }
@@ -84,7 +84,7 @@ impl KeyNumbers {
     }
 }
 
-/// Two chains through the words of a key, each of which mixes what the other does not see.
+/// Returns two hash chains over the words of a key, each with a different mixing.
 fn hash(key: &[u8], family: u32) -> [u64; 2] {
     let mut chains = [mix64(u64::from(family)), mix64(key.len() as u64 ^ 0x9E37_79B9_7F4A_7C15)];
     for chunk in key.chunks(8) {

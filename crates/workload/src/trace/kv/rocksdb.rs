@@ -1,5 +1,5 @@
-//! RocksDB's traces as `trace_analyzer` writes them with `-convert_to_human_readable_trace`: `KEY TYPE FAMILY VALUE_SIZE TIME`, the key
-//! in hexadecimal digits, the time in microseconds.
+//! RocksDB's traces as written by `trace_analyzer` with `-convert_to_human_readable_trace`: `KEY
+//! TYPE FAMILY VALUE_SIZE TIME`, the key in hexadecimal, the time in microseconds.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use super::{Counts, KvOp, KvRecord, sizes};
 const FIELDS: &str =
     "five fields: key in hexadecimal digits, type, column family, value size, time in us";
 const NO_KEYS: &str = "a key first; without trace_analyzer's -no_key it writes them";
-/// Types beyond those that are known.
+/// Upper bound of types, above all known ones.
 const MOST_TYPE: u32 = 32;
 
-/// The parser.
+/// The parser of RocksDB's traces.
 #[derive(Debug, Default)]
 pub(super) struct Rocksdb {
     counts: Counts,
@@ -22,7 +22,7 @@ pub(super) struct Rocksdb {
 impl Rocksdb {
     pub(super) fn is_line(line: &str) -> bool {
         let mut words = line.split_whitespace();
-        // Without the mark of a number in hex a line of five numbers may be of anything.
+        // Without the hexadecimal prefix, a line of five numbers may be of any format.
         let key = words.next().filter(|word| word.starts_with("0x")).and_then(from_hex);
         let numbers: Vec<bool> = words.map(|word| whole(word, "").is_ok()).collect();
         key.is_some() && numbers == [true; 4]
@@ -77,7 +77,7 @@ impl Rocksdb {
     }
 }
 
-/// Bytes of hexadecimal digits, with or without `0x`.
+/// Decodes hexadecimal digits, with or without `0x`.
 fn from_hex(text: &str) -> Option<Box<[u8]>> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);

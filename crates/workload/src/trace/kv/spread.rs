@@ -1,4 +1,4 @@
-//! Operations that were recorded at the same tick of a coarse clock, spread over it evenly.
+//! Spreads operations recorded at the same tick of a coarse clock evenly over the tick.
 //!
 //! Memory: the operations of one tick.
 
@@ -12,9 +12,9 @@ use super::{KvRecord, TraceError};
 pub(super) struct Spread<I> {
     records: I,
     tick: Nanos,
-    /// Those of the tick at hand.
+    /// Operations of the current tick.
     ready: VecDeque<KvRecord>,
-    /// What came behind them.
+    /// The item after them.
     next: Option<Result<KvRecord, TraceError>>,
 }
 
@@ -52,7 +52,7 @@ impl<I: Iterator<Item = Result<KvRecord, TraceError>>> Iterator for Spread<I> {
         if self.ready.is_empty() {
             self.fill();
         }
-        // What is behind them is an error or the end, if there is none of them.
+        // If no operation is left, the next item is an error or the end.
         self.ready.pop_front().map(Ok).or_else(|| self.next.take())
     }
 }

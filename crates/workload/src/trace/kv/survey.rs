@@ -1,6 +1,6 @@
-//! What is in a trace as a whole, found out before it is replayed.
+//! Survey of a whole trace, made before its replay.
 //!
-//! Memory: what tells keys apart ([`super::keys`]).
+//! Memory: the table of key numbers ([`super::keys`]).
 
 use std::io::BufRead;
 
@@ -8,10 +8,10 @@ use runtime::Nanos;
 
 use super::{KeyNumbers, KvFormat, KvOp, KvReader, Times, TraceError};
 
-/// What is in a trace.
+/// Summary of a trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KvSurvey {
-    /// Its format.
+    /// Format.
     pub format: KvFormat,
     /// Lines.
     pub lines: u64,
@@ -25,33 +25,34 @@ pub struct KvSurvey {
     pub deletes: u64,
     /// Keys.
     pub keys: u64,
-    /// Of them, those that were there before the trace, as far as it tells ([`super::KvRecord::value_before`]).
+    /// Keys that existed before the trace, as far as it shows ([`super::KvRecord::value_before`]).
     pub met_first: u64,
-    /// Most bytes of a key, without what tells column families apart.
+    /// Longest key in bytes, without the prefix for column families.
     pub longest_key: u32,
-    /// The mean.
+    /// Mean length of keys, in bytes.
     pub mean_key: f64,
-    /// Most bytes of a value that is put or got.
+    /// Longest value that is put or got, in bytes.
     pub longest_value: u32,
-    /// The mean of those that are put.
+    /// Mean length of values that are put, in bytes.
     pub mean_value: f64,
-    /// Column families, 256 at most.
+    /// Column families, at most 256.
     pub families: u64,
-    /// The largest number of one.
+    /// The largest number of a column family.
     pub largest_family: u32,
-    /// Operations that nothing is done for, by what they are.
+    /// Operations that are not replayed, by type.
     pub left_out: Vec<(&'static str, u64)>,
-    /// Operations that were recorded at an earlier time than the one before them; they count as together with it.
+    /// Operations with an earlier recorded time than the previous one, whose time they get.
     pub out_of_order: u64,
-    /// From the beginning to the last operation.
+    /// Time from the beginning to the last operation.
     pub span: Nanos,
 }
 
 impl KvSurvey {
-    /// Reads a trace from its beginning to its end.
+    /// Surveys a trace from its beginning to its end.
     ///
     /// # Errors
-    /// [`TraceError`]: of the first line that is not as it should be, or that there is nothing to replay.
+    /// Returns [`TraceError`] for the first invalid line, or if the trace has no operations to
+    /// replay.
     pub fn of(origin: &str, format: KvFormat, input: impl BufRead) -> Result<Self, TraceError> {
         let mut reader = KvReader::new(origin, format, input);
         let mut survey = Self::nothing(format);
@@ -119,13 +120,13 @@ impl KvSurvey {
         }
     }
 
-    /// Bytes in front of keys that tell column families apart: none where there is one.
+    /// Returns the bytes before keys that identify the column family; 0 for a single family.
     pub fn family_bytes(&self) -> usize {
         let digits = u32::BITS.div_ceil(8) - self.largest_family.leading_zeros() / 8;
         if self.families > 1 { digits as usize } else { 0 }
     }
 
-    /// All operations.
+    /// Returns the number of operations.
     pub fn operations(&self) -> u64 {
         self.gets + self.puts + self.read_modify_writes + self.deletes
     }

@@ -1,4 +1,4 @@
-//! Traces as they are published and as tools write them, and lines that are wrong.
+//! Tests of traces as published and as written by tools, and of invalid lines.
 
 use super::*;
 
@@ -84,7 +84,7 @@ fn other_beginnings_are_of_no_format() {
         ("", "nothing to replay in t: it is empty"),
         ("timestamp,key\n", "give --trace-format (twitter, rocksdb)"),
         ("1 0 100 1591000000000000\n", "give --trace-format (twitter, rocksdb)"),
-        // DiskSim's and MQSim's.
+        // Formats of DiskSim and MQSim.
         ("4809000 0 1234 8 1\n", "give --trace-format (twitter, rocksdb)"),
         ("fio version 3 iolog\n", "looks like iolog, which levelhead device --replay takes"),
         ("1,hm,1,Read,0,4096,5\n", "looks like msr, which levelhead device --replay takes"),

@@ -1,6 +1,7 @@
-//! CSV of Twitter's caches: `timestamp,key,key size,value size,client id,operation,TTL`, times in seconds.
+//! CSV of Twitter's caches: `timestamp,key,key size,value size,client id,operation,TTL`, times in
+//! seconds.
 //!
-//! Fields are counted from both ends, because keys may have commas.
+//! Fields are counted from both ends, because keys may contain commas.
 
 use std::collections::VecDeque;
 
@@ -10,14 +11,14 @@ use super::super::Wrong;
 use super::super::fields::whole;
 use super::{Counts, KvOp, KvRecord, sizes};
 
-/// What times are told apart by.
+/// Resolution of the times.
 pub(super) const TICK: Nanos = Nanos::from_millis(1_000);
 
 const FIELDS: &str = "seven fields: timestamp,key,key size,value size,client id,operation,TTL";
 const OPERATIONS: &str =
     "an operation: get, gets, set, add, replace, cas, append, prepend, delete, incr or decr";
 
-/// The parser.
+/// The parser of Twitter's CSV.
 #[derive(Debug, Default)]
 pub(super) struct Twitter {
     counts: Counts,
