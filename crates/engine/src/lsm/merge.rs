@@ -115,7 +115,7 @@ impl Run for ListRun {
     }
 }
 
-/// A segment built by a merge, without header and checksum.
+/// A segment built by a merge, unsealed.
 pub(crate) struct BuiltSegment {
     pub first_key: Box<[u8]>,
     pub bytes: Vec<u8>,
