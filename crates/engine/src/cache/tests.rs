@@ -79,7 +79,10 @@ proptest! {
     #[test]
     fn the_cache_holds_what_the_model_holds(
         budget in 0_u64..6_000,
-        steps in prop::collection::vec((0_u32..60, 0_u64..900, any::<bool>(), any::<bool>()), 1..400),
+        steps in prop::collection::vec(
+            (0_u32..60, 0_u64..900, any::<bool>(), any::<bool>()),
+            1..400
+        ),
     ) {
         let mut cache = Cache::new(budget);
         let mut model = Model { budget, ..Model::default() };

@@ -3,8 +3,8 @@
 //! (docs/decisions/0048).
 //!
 //! ```text
-//! header (entries: of the whole table; 26..28: see below; 28..30: number of this page in its column;
-//!         30..32: pages of the column)
+//! header (entries: of the whole table; 26..28: see below; 28..30: number of this page in its
+//!         column; 30..32: pages of the column)
 //! bytes of the column, continued from page to page
 //! filter:    number of hashes u8 | bits
 //! keys:      keys in order, of the length in 26..28; if that is 0, each after its length, u8

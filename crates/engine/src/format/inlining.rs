@@ -126,7 +126,8 @@ mod tests {
             let inlining = Inlining::new(up_to, SHAPE.payload_bytes);
             let (pages, bytes) = pages_of(&inlining, &lengths);
             prop_assert!(pages <= inlining.most_pages(bytes));
-            let objects: usize = lengths.iter().map(|(key, value)| 19 + key + *value as usize).sum();
+            let objects: usize =
+                lengths.iter().map(|(key, value)| 19 + key + *value as usize).sum();
             prop_assert!(bytes <= inlining.entry_bytes_of(objects));
         }
     }

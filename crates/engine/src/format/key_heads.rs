@@ -172,7 +172,8 @@ mod tests {
         #[test]
         fn finds_what_a_search_through_all_keys_finds(
             (keys, wanted) in (8..20_usize).prop_flat_map(|len| {
-                let any = prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..24);
+                let any =
+                    prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..24);
                 (keys(len), prop::collection::vec(any, 1..20))
             }),
             gap in 0..5_usize,

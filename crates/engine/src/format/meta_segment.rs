@@ -2,7 +2,8 @@
 //! 1.3).
 //!
 //! ```text
-//! header (entries; 26..28: stride; 28: bytes of a pointer; 29: whether it has values; 30..32: tail)
+//! header (entries; 26..28: stride; 28: bytes of a pointer; 29: whether it has values;
+//!         30..32: tail)
 //! offset of each entry from the start of the page, u16
 //! entries: pointer | key, or a key and its value (see `entry`)
 //! ```

@@ -238,7 +238,9 @@ mod tests {
             let longer = keys.iter().map(|key| [&key[..], b"\0"].concat());
             let shorter = keys.iter().map(|key| key[..key.len() - 1].to_vec());
             let changed = keys.iter().map(|key| [&[key[0] ^ 1], &key[1..]].concat());
-            for key in keys.iter().cloned().chain(longer).chain(shorter).chain(changed).chain(others) {
+            for key in
+                keys.iter().cloned().chain(longer).chain(shorter).chain(changed).chain(others)
+            {
                 let found = outline.aim(&key).and_then(|aim| {
                     outline.prefetch(&page, aim);
                     outline.find(&page, &key, aim)

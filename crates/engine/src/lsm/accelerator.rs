@@ -92,7 +92,7 @@ impl MergeUnit {
         })
     }
 
-    /// Carries the work that was submitted to the accelerator.
+    /// Saves or restores the accelerator's booked time (see [`Carrier`]).
     pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         self.server.carry(by)
     }

@@ -428,7 +428,12 @@ mod tests {
                 prop::collection::vec(Just(2_usize), 1..900),
             ],
             (entries, pages_per_extent, unit) in
-                prop_oneof![Just((4_096, 512, 1)), Just((50, 64, 2)), Just((4_096, 24, 3)), Just((16, 24, 1))],
+                prop_oneof![
+                    Just((4_096, 512, 1)),
+                    Just((50, 64, 2)),
+                    Just((4_096, 24, 3)),
+                    Just((16, 24, 1))
+                ],
         ) {
             let form = form(entries, pages_per_extent, unit);
             let tables = form.build(&merged(&lengths), pointers(), false);
@@ -445,7 +450,10 @@ mod tests {
             let taken = |table: &BuiltTable| 2 * table.columns.all() - 1 + unit - 1;
             prop_assert!(tables.iter().map(taken).sum::<u32>() <= form.most_pages(bulk));
             let pages = tables.iter().map(|table| table.columns.all()).sum();
-            prop_assert!(form.most_in(pages).entries >= bulk.entries && form.most_in(pages).key_bytes >= key_bytes);
+            prop_assert!(
+                form.most_in(pages).entries >= bulk.entries
+                    && form.most_in(pages).key_bytes >= key_bytes
+            );
             prop_assert!(pages <= form.pages_of(bulk));
         }
     }

@@ -311,8 +311,8 @@ impl<M: Medium> Inner<M> {
         Ok(self.with_dead(edit, &merged.dead).await)
     }
 
-    /// Reports that memory is freed soon after a merge of `pages` index pages: the pages
-    /// themselves, and the buffers they were made from.
+    /// Reports the heap memory that is freed soon after a merge of `pages` index pages: the input
+    /// pages and the buffers of the output.
     pub(crate) fn note_freed(&self, pages: usize) {
         self.store.handle.note_freed(2 * pages as u64 * u64::from(self.store.shape.page_bytes));
     }

@@ -143,7 +143,7 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     let Shape { extents, grows_to, .. } = home.shape;
     let (known, grew_to) =
         if form == OF_ONE_SIZE { (extents, 0) } else { (input.u32()?, input.u32()?) };
-    // With a different size limit the pointers have a different format.
+    // With another size limit, pointers would have another format.
     (grew_to == grows_to).then_some(())?;
     let extents = read_extents(input, home.shape, known)?;
     let cursors = version

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! count, u32 | level edits: level u32, range u32 u32, count u32, segments
-//! changes of extents | flushed | retired u8 (1: extent u32) | edit of tables, if levels are made of tables
+//! changes of extents | flushed | retired u8 (1: extent u32)
+//! edit of tables, if levels are made of tables
 //! ```
 //! Segments are encoded as in a dump. Replaying an edit changes the state that a checkpoint
 //! restored in the same way as [`Inner::apply`](crate::lsm::Inner) changed the running store.

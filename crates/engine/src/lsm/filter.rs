@@ -103,7 +103,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 128,
+            failure_persistence: None,
+            ..Default::default()
+        })]
 
         #[test]
         fn a_filter_never_denies_a_key_it_was_given(

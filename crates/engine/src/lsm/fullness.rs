@@ -106,8 +106,8 @@ impl<M: Medium> Inner<M> {
 
     /// Whether a client's write, a flush, a compaction or a requested compaction needs the room
     /// that readers hold. Otherwise a client that reads all of a full store, for example to copy
-    /// it, would see its snapshot expire again and again although no write needs the space.
-    /// Simulated designs skip this check and always return true.
+    /// it, would see its snapshot expire again and again although no write needs the space. Designs
+    /// without `leaves_room` (the simulated ones) always return true.
     fn is_room_needed(&self) -> bool {
         let is_asked = || self.manual.is_asked() || self.is_starved();
         !self.options.leaves_room || self.front.needs_room() || is_asked()

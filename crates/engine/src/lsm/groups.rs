@@ -184,7 +184,8 @@ mod tests {
         #[test]
         fn groups_have_all_segments_in_order_and_take_no_more_than_was_said(
             keys in prop::collection::vec(0..=251_usize, 1..200),
-            (most, payload_bytes) in prop_oneof![Just((31, 8192_u32)), Just((255, 1024)), Just((2, 4096))],
+            (most, payload_bytes) in
+                prop_oneof![Just((31, 8192_u32)), Just((255, 1024)), Just((2, 4096))],
         ) {
             let form = GroupForm { segments: most, payload_bytes, ..FORM };
             let groups = form.share(segments(&keys));

@@ -53,7 +53,8 @@ impl KeyIndex {
         self.bytes.len() as u64
     }
 
-    /// Returns the end of the keys in `within` that are at most `key`, as an index.
+    /// Returns the index of the first key in `within` that is greater than `key`; the end of
+    /// `within` if there is none.
     #[expect(clippy::inline_always, reason = "each Get does it in every level")]
     #[inline(always)]
     pub(crate) fn upper_bound(

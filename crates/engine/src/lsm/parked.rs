@@ -79,7 +79,7 @@ impl<M: Medium> Inner<M> {
         self.merge_unit.as_ref().map_or(Some(()), |unit| unit.carry(by))
     }
 
-    /// Carries the division of the levels' lists into chunks.
+    /// Saves or restores the division of the levels' lists into chunks.
     fn carry_chunks(&self, by: &mut Carrier<'_>) -> Option<()> {
         let version = Rc::clone(&self.version.borrow());
         let mut chunks: Vec<Vec<u32>> =

@@ -67,7 +67,7 @@ impl<M: Medium> Engine<M> {
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
         inner.manifest = Some(Manifest::new(scan.manifest_extents()));
         engine.inner.restore(scan).await?;
-        // Reports the memory of the journal's pages as free; the exact amount is not known.
+        // The heap memory of the journal's pages has been freed; its amount is not known.
         engine.inner.store.handle.note_freed(u64::MAX);
         engine.start_tasks();
         Ok(engine)

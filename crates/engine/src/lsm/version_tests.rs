@@ -19,7 +19,11 @@ fn named(key: u16) -> NamedSegment {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     /// Applies random splices to three levels and compares them with vectors; searches with and
     /// without range pointers and prefixes must find the results of a linear scan.

@@ -96,8 +96,9 @@ impl<T: Candidate> Picker<'_, T> {
         self.squeezes.then(|| self.pick_small()).flatten().filter(fits)
     }
 
-    /// Returns neighbours in a level that take fewer extents as one table: tables without overlap
-    /// are moved down unchanged, however small they are.
+    /// Returns a job that merges neighbours of a level that take fewer extents as one table. Such
+    /// tables exist because tables without overlap are moved down unchanged, however small they
+    /// are.
     fn pick_small(&self) -> Option<Job<T>> {
         let levels = self.tree.levels().iter().enumerate().skip(1);
         levels.rev().find_map(|(n, level)| {
@@ -116,8 +117,8 @@ impl<T: Candidate> Picker<'_, T> {
         })
     }
 
-    /// Returns the L0 tables that share keys, to merge into L1; otherwise the newest L0 tables, to
-    /// merge with each other.
+    /// Returns a job that merges the L0 tables that share keys into L1, or otherwise the newest L0
+    /// tables with each other.
     fn pick_l0(&self) -> Option<Job<T>> {
         if self.is_frugal {
             self.pick_oldest()
@@ -126,7 +127,8 @@ impl<T: Candidate> Picker<'_, T> {
         }
     }
 
-    /// Returns a job for the oldest table of L0: no older L0 entries exist below it.
+    /// Returns a job for the oldest table of L0, because no other table of L0 can have older
+    /// entries.
     fn pick_oldest(&self) -> Option<Job<T>> {
         let is_free = self.running.iter().all(|job| job.from > 0);
         let oldest = self.tree.level(0).last().filter(|_| is_free)?;
@@ -171,8 +173,8 @@ impl<T: Candidate> Picker<'_, T> {
         wanted.iter().any(is_held)
     }
 
-    /// Merges the newest tables of L0 into one, so that a Get has fewer tables to search while L1
-    /// is busy.
+    /// Returns a job that merges the newest tables of L0 into one, so that a Get has fewer tables
+    /// to search while L1 is busy.
     fn pick_intra_l0(&self) -> Option<Job<T>> {
         let level = self.tree.level(0);
         let least = self.options.l0_compaction_trigger as usize + INTRA_L0_SURPLUS;
@@ -199,8 +201,8 @@ impl<T: Candidate> Picker<'_, T> {
         })
     }
 
-    /// Returns a job for the table of level `n` with the smallest overlap ratio, extended by tables
-    /// that fit in.
+    /// Returns a job for the table of level `n` with the smallest overlap ratio, and the tables
+    /// that can be added without more overlap.
     fn pick_from(&self, n: usize) -> Option<Job<T>> {
         let candidates = self.by_overlap(n).into_iter().filter(|table| !table.is_busy());
         let job = |table: &T| {

@@ -47,7 +47,11 @@ fn any_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 128,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn a_table_gives_back_what_was_put_in(
@@ -93,7 +97,9 @@ proptest! {
 
     #[test]
     fn a_page_that_is_missing_or_another_is_found_out(
-        keys in any_keys(), at in any::<prop::sample::Index>(), other in any::<prop::sample::Index>(),
+        keys in any_keys(),
+        at in any::<prop::sample::Index>(),
+        other in any::<prop::sample::Index>(),
     ) {
         let (built, _) = table(&keys, measure(8, 0));
         let mut pages = images(&built);

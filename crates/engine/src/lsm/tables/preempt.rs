@@ -51,7 +51,7 @@ impl Urgency {
 /// The state by which a job decides to give way.
 pub(super) struct Courtesy {
     urgency: Urgency,
-    /// The change counter of [`Tables`] at which the other fields were determined.
+    /// The change counter of `Tables` at which the other fields were determined.
     seen: Option<u64>,
     blocks_l0: bool,
     l0_runs: bool,
