@@ -75,8 +75,8 @@ pub struct Options {
     pub levels: u32,
     /// Bytes of keys and values at which a memtable is flushed.
     pub memtable_bytes: u64,
-    /// The maximum number of full memtables that wait for their flush or are being flushed, in
-    /// parallel.
+    /// The maximum number of full memtables that wait for their flush or are being flushed. Several
+    /// are flushed in parallel.
     pub frozen_memtables: usize,
     /// The longest inline value, in bytes. Longer values are stored in the value log, as are values
     /// that would take more than a quarter of a page. 0: no inline values. "all" in a file: no
@@ -368,7 +368,8 @@ impl Options {
             .collect()
     }
 
-    /// Returns a message for each option that cannot be combined with tables.
+    /// Returns a message for each invalid option of tables, and for each option that cannot be
+    /// combined with tables.
     fn problems_of_tables(&self) -> Vec<String> {
         let with = |what: &str, instead: &str| {
             format!("compaction \"leveled\" does not go with {what}: {instead}")

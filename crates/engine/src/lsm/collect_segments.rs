@@ -128,7 +128,7 @@ impl<M: Medium> Inner<M> {
         Some(Whole { first: table.first, first_key: segment.key(0).into(), pages })
     }
 
-    /// Returns the level whose list refers to the segment that begins in `page` with `first_key`.
+    /// Returns the level whose list refers to the segment at `page` with this first key.
     fn owner(&self, page: PageNo, first_key: &[u8]) -> Option<usize> {
         let version = self.version.borrow();
         (0..version.levels().len()).find(|n| place_in(version.level(*n), page, first_key).is_some())
@@ -217,7 +217,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Returns the index in `level` of the segment that begins in `page` with `first_key`.
+/// Returns the index in `level` of the segment at `page` with this first key.
 fn place_in(level: &Level, page: PageNo, first_key: &[u8]) -> Option<usize> {
     let at = level.covering(first_key, None, &mut Effort::default())?;
     (level.segment(at).location.pages().next() == Some(page)).then_some(at)

@@ -193,8 +193,8 @@ impl<M: Medium> EngineIterator<M> {
     /// of all, and reads it; Nexts descend from there to the lower bound. `work` is processor time
     /// that the caller owes.
     ///
-    /// Costs the same as ascending: each index page that is not in memory is read once. Unlike
-    /// ascending, index pages are not read along with others.
+    /// Costs the same as ascending: each index page that is not in memory is read once. In
+    /// descending order, index pages are not read along with others.
     ///
     /// # Errors
     /// As [`Self::seek`].

@@ -6,7 +6,7 @@
 //! replayed, from the newest complete checkpoint to the first missing edit. The resulting index was
 //! in force once: a version to which it does not refer was deleted or replaced by then, unless it
 //! is a later write. After a gap in the manifest, new segments of the first level count as evidence
-//! of deletions. A key in a damaged part of the index is saved in doubt.
+//! of deletions. A key in a damaged part of the index is saved, although it may have been deleted.
 //!
 //! Inline values exist only in the index, once the log no longer has them. A readable index shows
 //! which of them count. For its unreadable parts, all pages that look like index pages are
@@ -99,7 +99,7 @@ struct ReadSegment {
 /// The state of a walk through the index from the top.
 #[derive(Default)]
 struct Asking {
-    /// Keys without a readable version, and the entry in the first level that has them.
+    /// Keys without a readable version, and the entry of the topmost level that has them.
     missing: BTreeMap<Box<[u8]>, Said>,
     /// Keys with only an older version left.
     older: Vec<Box<[u8]>>,
@@ -264,7 +264,7 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Notes the first level's segments in edits that cannot be replayed.
+    /// Notes the first level's new segments in edits that cannot be replayed.
     fn note_later(&self, groups: &[ManifestGroup], replayed: &mut Replayed) {
         let mut flushed = replayed.flushed;
         let edits = groups.iter().filter(|group| group.number > 0);

@@ -141,8 +141,8 @@ impl Snapshots {
         live.iter().filter_map(|(number, live)| Some((*number, live.hold.upgrade()?))).collect()
     }
 
-    /// Whether a snapshot lives that no holder has any more: a command or readahead in flight still
-    /// uses it, and it is dropped when that ends.
+    /// Whether a live snapshot has no holder any more: a command or readahead in flight still uses
+    /// it, and it is dropped when that ends.
     fn is_any_leaving(&self) -> bool {
         let is_held = |hold: Rc<Hold>| hold.snapshot.borrow().is_ok();
         self.shared.live.borrow().values().any(|live| !live.hold.upgrade().is_some_and(is_held))

@@ -192,8 +192,8 @@ impl<M: Medium> Inner<M> {
         Contents { data_pages: self.inlining.most_pages(bytes), ..contents }
     }
 
-    /// Returns the number of extents that always stay free for the smallest jobs out of every
-    /// level, so that compaction can always continue.
+    /// Returns the number of extents to keep free for the largest of the smallest jobs of all
+    /// tables, so that compaction can always continue.
     pub(crate) fn extents_of_least_jobs(&self) -> usize {
         let tables = self.tables_of();
         let tree = tables.tree();
