@@ -207,11 +207,12 @@ impl Drop for Asked<'_> {
 }
 
 impl<M: Medium> Engine<M> {
-    /// Flushes all memtables, compacts all levels into the last one and collects extents of which
-    /// at least a quarter is garbage, or a twentieth while space is short. Other operations
-    /// continue meanwhile; their writes may stay above the last level. Levels of tables are not
-    /// compacted here: they follow their own rules. If the store was full and garbage was found,
-    /// puts are accepted again when this returns.
+    /// Flushes all memtables, compacts all levels into the last one and collects extents with
+    /// enough garbage: a quarter of an extent of objects, a third of one of the index, or a
+    /// twentieth of either while space is short. Other operations continue meanwhile; their writes
+    /// may stay above the last level. Levels of tables are not compacted here: they follow their
+    /// own rules. If the store was full and garbage was found, puts are accepted again when this
+    /// returns.
     ///
     /// A concurrent call waits for the call in progress. If the future is dropped, background work
     /// stops the request where it is.

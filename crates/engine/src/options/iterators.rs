@@ -104,8 +104,8 @@ impl IteratorOptions {
         if self.buffers_grow() { kept.min(buffer / 2) } else { kept }
     }
 
-    /// Returns the number of value pages kept, if the buffer has room for `in_buffer` pages: one
-    /// for the current pair, one for each pair ahead, or `kept_pages` if that is more.
+    /// Returns the number of value pages kept, within the `in_buffer` pages of the buffer: the
+    /// maximum prefetch degree plus two, or `kept_pages` if that is more.
     pub(crate) fn pages_kept(&self, in_buffer: u64) -> usize {
         let ahead = self.value_prefetch.max(self.most_value_prefetch);
         let wanted = (u64::from(ahead) + 2).max(self.kept_pages.into());
