@@ -1,14 +1,15 @@
-//! A cache of so many bytes that a scan does not sweep: S3-FIFO (Yang et al., SOSP'23) with a word for scans.
+//! A scan-resistant cache with a byte budget: S3-FIFO (Yang et al., SOSP'23), extended for scans.
 //!
-//! What comes in stands in a *small* queue, a tenth of the bytes. What is asked for again before it reaches
-//! the end goes on to the *main* queue, and what is not goes out; its key is remembered for a while, as a
-//! *ghost*, and if it comes back it goes straight to main. What reaches the end of main goes round again as
-//! often as it was asked for, three times at most. So whatever is read once passes through a tenth of the
-//! cache. What a scan reads besides earns nothing: it leaves no ghost, and to be asked for by a scan does not count.
+//! New entries go into a *small* queue, a tenth of the bytes. At the end of that queue, an entry
+//! that was used again moves to the *main* queue; other entries are evicted, and their keys are
+//! remembered for a while as *ghosts*. An entry that returns while its ghost exists goes straight
+//! to main. An entry at the end of main is reinserted once for each use, at most three times. So
+//! entries that are read once pass through only a tenth of the cache. Entries read by a scan leave
+//! no ghost, and uses by scans do not count.
 //!
-//! Pure: no clock, no randomness, no order but that of the calls. Invariants: `bytes() <= budget`, with what
-//! each entry takes besides its value; there are no more ghosts than entries. Cost: a look in a table, and now and
-//! then an entry that goes round.
+//! Pure: no clock, no randomness; the state depends only on the order of calls. Invariants:
+//! `bytes() <= budget`, including the overhead of each entry; there are never more ghosts than
+//! entries. Cost: a table lookup, and sometimes a reinsertion.
 
 mod slots;
 #[cfg(test)]
@@ -17,26 +18,26 @@ mod tests;
 pub(crate) use slots::Key;
 use slots::{Queue, Slots};
 
-/// Who asks.
+/// The kind of access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// Somebody who looks for one key.
+    /// A lookup of one key.
     Point,
-    /// Somebody who reads on from where the last read ended.
+    /// A sequential read that continues at the end of the previous one.
     Scan,
 }
 
-/// Bytes that an entry takes besides its value: key, links and a place in the table, and as much again for a
+/// Bytes of an entry besides its value: key, links and a table slot, and the same again for a
 /// ghost.
 pub(crate) const ENTRY_BYTES: u64 = 96;
 
-/// Main is not made smaller while small has more than this part of the bytes.
+/// Main is not shrunk while small has more than this fraction (1/10) of the bytes.
 const SMALL_PART: u64 = 10;
 
-/// Rounds that an entry of main has earned at most.
+/// Maximum number of reinsertions that an entry of main can earn.
 const MOST_USES: u8 = 3;
 
-/// Values by key, of `budget` bytes at most. What a key stands for never changes.
+/// Values by key, of `budget` bytes at most. The value of a key never changes.
 pub(crate) struct Cache<K, V> {
     slots: Slots<K, V>,
     budget: u64,
@@ -49,12 +50,12 @@ impl<K: Key, V> Cache<K, V> {
         Self { slots: Slots::default(), budget, small_bytes: 0, main_bytes: 0 }
     }
 
-    /// Bytes that it holds.
+    /// Returns the number of bytes held.
     pub(crate) fn bytes(&self) -> u64 {
         self.small_bytes + self.main_bytes
     }
 
-    /// The value of `key`, if it is there.
+    /// Returns the value of `key`, if it is cached.
     pub(crate) fn get(&mut self, key: &K, access: Access) -> Option<&V> {
         let at = self.slots.find(key)?;
         let slot = self.slots.get_mut(at);
@@ -64,12 +65,12 @@ impl<K: Key, V> Cache<K, V> {
         slot.value.as_ref()
     }
 
-    /// Whether the value of `key` is there; that counts as no use of it.
+    /// Whether the value of `key` is cached. Does not count as a use.
     pub(crate) fn holds(&self, key: &K) -> bool {
         self.slots.find(key).is_some_and(|at| self.slots.get(at).value.is_some())
     }
 
-    /// Takes in a value of so many bytes, if it is not there already and not larger than everything.
+    /// Inserts a value of `bytes` bytes, unless it is cached already or larger than the budget.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: u64, access: Access) {
         let takes = bytes + ENTRY_BYTES;
         if self.holds(&key) || takes > self.budget {
@@ -97,7 +98,7 @@ impl<K: Key, V> Cache<K, V> {
         }
     }
 
-    /// One step towards more room.
+    /// Takes one eviction step.
     fn evict(&mut self) {
         if self.small_bytes > self.budget / SMALL_PART || self.main_bytes == 0 {
             self.evict_from_small();

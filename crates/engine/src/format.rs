@@ -1,4 +1,4 @@
-//! Bytes: how meta segments are written. Pure; no I/O.
+//! The encoding of meta segments. Pure; no I/O.
 
 pub(crate) mod columns;
 pub(crate) mod entry;

@@ -1,5 +1,5 @@
-//! Any bytes at all to every decoder of the tree, behind a valid checksum too: it says no, or gives
-//! something that can be walked to its end.
+//! Fuzz tests: arbitrary bytes, also with a valid checksum, for every decoder of the tree. A
+//! decoder either rejects them or returns a value that can be read to its end.
 
 mod columns;
 mod lists;

@@ -1,15 +1,15 @@
-//! The engine: an LSM-tree, of whose options `PinK` is a preset.
+//! The engine: an LSM-tree; `PinK` is a preset of its options.
 //!
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; version, search, flush, compaction, collection
-//!  tables .... what a tree of tables decides: picking, cutting, merging, stalls
-//!  format .... bytes of meta segments
-//!  cache ..... what stays in memory of what was read
+//!  tables .... decisions of a tree of tables: picking, cutting, merging, stalls
+//!  format .... encoding of meta segments
+//!  cache ..... read cache policy
 //!  sizing, options ... arithmetic and values
 //! ```
 //!
-//! It stands on `pages`: the page store, memtables and their front, the frame of collection and the
-//! journal, which other indexes share. It never reads a clock except through `runtime`, and charges the
+//! It builds on `pages`: the page store, memtables and their front, the frame of collection and the
+//! journal, which other indexes share. It reads clocks only through `runtime`, and charges the
 //! processor time its work would take ([`pages::CpuCosts`]).
 
 #![forbid(unsafe_code)]

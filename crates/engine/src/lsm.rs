@@ -1,14 +1,14 @@
-//! The engine: its state, and the operations of its users.
+//! The engine: its state and its public operations.
 //!
-//! One Put: wait for room, charge the processor, insert in the active memtable; a full memtable is
-//! frozen and flushed by a task (`flush`). One Get: memtables, then the levels in memory, then at
-//! most one meta segment per level that is not pinned, then the page with the value. Compaction
-//! and garbage collection are tasks of their own (`compaction`, `collect`).
+//! One Put: wait for room, charge the processor, insert into the active memtable; a full memtable
+//! is frozen and flushed by a task (`flush`). One Get: memtables, then the levels in memory, then
+//! at most one meta segment per level that is not pinned, then the page with the value. Compaction
+//! and garbage collection are separate tasks (`compaction`, `collect`).
 //!
-//! Invariants: a key's newest entry is the first one met going down (active memtable, frozen ones
-//! newest first, L1, L2, ...); a page is released only when no version in use and no reader under
-//! way can lead to it; everything an acknowledged write changed is in memory that a power cut
-//! dumps, or durable on the medium.
+//! Invariants: a key's newest entry is the first one found in top-down order (active memtable,
+//! frozen ones newest first, L1, L2, ...); a page is released only when no version in use and no
+//! reader in progress can refer to it; the data of every acknowledged write is either in memory
+//! that a power cut dumps, or durable on the medium.
 
 pub(crate) mod accelerator;
 pub(crate) mod caches;
@@ -110,66 +110,67 @@ pub(crate) struct Inner<M> {
     pub front: Front<M>,
     pub options: Options,
     pub surroundings: Surroundings,
-    /// Memory for all of the index but caches, which have their own, in bytes.
+    /// Memory budget of the index without caches, which have a separate budget, in bytes.
     pub index_budget: u64,
     pub planted: Planted<Fault>,
-    /// Which values stand beside their keys.
+    /// The rule by which values are stored inline.
     pub inlining: Inlining,
-    /// How large groups are in the last level, if the design has any.
+    /// The size of groups in the last level, if the design has groups.
     pub groups: Option<GroupForm>,
-    /// Whether merges write them: not as long as the list has room for an entry for each segment of a full store.
+    /// Whether merges write groups. They do not while the list has memory for one entry per segment
+    /// of a full store.
     pub writes_groups: Cell<bool>,
-    /// How large tables in columns are in L1, if levels are made of those.
+    /// The size of columnar tables in L1, if levels are made of columnar tables.
     pub columns: Option<ColumnForm>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
-    /// The least and the most that `most_index_reads` was since somebody began to watch it.
+    /// The minimum and maximum of `most_index_reads` since `watch_read_bound` was called.
     pub index_reads_seen: Cell<(u32, u32)>,
-    /// The tables that levels are made of, if they are.
+    /// The tables, if levels are made of tables.
     pub tables: Option<Tables>,
     /// Descriptors of the segments of all versions.
     pub pool: Rc<Pool>,
     pub snapshots: Snapshots,
-    /// How iterators made from now on read.
+    /// The read options of iterators created from now on.
     pub iterator_options: Cell<IteratorOptions>,
-    /// Where partial compaction goes on in each level.
+    /// The key at which partial compaction continues in each level.
     pub cursors: RefCell<Vec<Box<[u8]>>>,
     /// Levels that a background task is changing.
     pub busy: RefCell<Vec<bool>>,
-    /// What somebody asks background work for.
+    /// The manual compaction request.
     pub manual: Manual,
-    /// Compact everything down, to find garbage that upper levels hide.
+    /// Whether everything is being compacted down, to find garbage that upper levels hide.
     pub is_squeezing: Cell<bool>,
-    /// Whether extents of objects would be collected if writes did not take the space for that.
+    /// Whether extents of objects could be collected if writes did not use up the space for it.
     pub is_crowded_out: Cell<bool>,
-    /// How many writes there were when background work last came to its end.
+    /// The number of writes when background work last ran out of work.
     pub rested_after: Cell<u64>,
-    /// When background work will be woken because a snapshot's grace ends.
+    /// The time at which background work will be woken because a snapshot's grace period ends.
     pub wakes_at: Cell<Nanos>,
-    /// Pages of the slice that there was no space for last; 0 if there was.
+    /// Pages of the last slice that lacked space; 0 if the last slice had space.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
-    /// What clients read last.
+    /// The read caches.
     pub caches: Caches,
-    /// Gets that were read outside of the runtime, and are to be noted.
+    /// Gets that were read outside of the runtime and are not recorded yet.
     pub done: Arc<Done>,
-    /// Gets that are not to be, while their pointers do not tell how long values are.
+    /// The number of Gets left that are not read outside, if pointers do not contain lengths.
     pub asks_left: Cell<u32>,
-    /// What merges into unpinned levels, if it is not the processor.
+    /// The accelerator that merges into unpinned levels, if the processor does not.
     pub merge_unit: Option<MergeUnit>,
-    /// Where edits go, if memory does not survive.
+    /// The manifest, if memory does not survive a power cut.
     pub manifest: Option<Manifest>,
-    /// Edits that are not in it yet.
+    /// Edits that are not in the manifest yet.
     pub uncommitted: RefCell<Uncommitted>,
-    /// Bytes of the last checkpoint besides the levels.
+    /// Bytes of the last checkpoint without the levels.
     pub checkpoint_rest: Cell<u64>,
-    /// What of the log is in the levels.
+    /// The part of the log that is in the levels.
     pub flushed: Cell<Flushed>,
     pub stats: RefCell<EngineStats>,
 }
 
 impl<M: Medium> Inner<M> {
-    /// Entries of the lengths expected in a meta segment, or for each page of a table in columns.
+    /// Returns the expected number of entries in a meta segment, or per page of a columnar table.
     pub(crate) fn entries_per_segment(&self) -> u64 {
         let store = &self.store;
         let pair = expected_pair(&self.options, &self.surroundings, &store.shape);
@@ -182,7 +183,7 @@ impl<M: Medium> Inner<M> {
         entries.into()
     }
 
-    /// What the level sizes of this store follow from.
+    /// Returns the parameters of this store's level sizes.
     pub(crate) fn sizing_input(&self) -> SizingInput {
         let store = &self.store;
         sizing_input(&self.options, &self.surroundings, &store.shape, store.format)
@@ -200,7 +201,7 @@ impl<M: Medium> Engine<M> {
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
-        // Of tables, L0 besides, and neighbours in the last level.
+        // Trees of tables also have L0, and merge small neighbours in the last level.
         let compactions = vec![0; levels + usize::from(options.is_leveled())];
         let handle = store.handle.clone();
         let store = Rc::new(store);
@@ -259,13 +260,15 @@ impl<M: Medium> Engine<M> {
         Self { inner: Rc::new(inner) }
     }
 
-    /// The value of `key`. `work` is processor time that the caller owes for this operation; it is
-    /// charged together with the search.
+    /// Returns the value of `key`. `work` is processor time that the caller owes for this
+    /// operation; it is charged together with the search.
     ///
-    /// Takes at most one flash read per level that is not pinned, and one per page of the value.
+    /// Takes at most one flash read per level that is not pinned (two in a level with groups, the
+    /// pages of a table in a level of columnar tables), and one per page of the value.
     ///
     /// # Errors
-    /// [`EngineError::KeyLength`]; [`EngineError::Corrupt`] if a page on the way is damaged.
+    /// [`EngineError::KeyLength`] if the length of `key` is invalid; [`EngineError::Corrupt`] if a
+    /// page that was read is damaged.
     pub async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
         check_key(key)?;
         let inner = &*self.inner;
@@ -284,7 +287,7 @@ impl<M: Medium> Engine<M> {
             Located::At(pointer) => {
                 let (before, begun) = (reads.count, inner.store.handle.now());
                 let value = if inner.caches.has_value_pages() {
-                    // In a box, so that Gets of other stores are not larger for it.
+                    // Boxed so that the Get futures of other stores do not grow.
                     Box::pin(inner.read_and_keep(key, pointer, &mut reads.count)).await?
                 } else {
                     let class = IoClass::ClientRead;
@@ -294,7 +297,7 @@ impl<M: Medium> Engine<M> {
                     value
                 };
                 reads.time += inner.store.handle.now() - begun;
-                // No async call for nothing on the path of each Get.
+                // Avoids an async call without effect on the path of every Get.
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
                     inner.take_in(reads.count - before).await;
                 }
@@ -305,7 +308,7 @@ impl<M: Medium> Engine<M> {
         Ok(Lookup { value, flash_reads: reads.count, reading: Some(reads.time) })
     }
 
-    /// Whether `key` has a value; reads no value. See [`Self::get`] for `work` and errors.
+    /// Returns whether `key` has a value. Reads no value. For `work` see [`Self::get`].
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -316,9 +319,9 @@ impl<M: Medium> Engine<M> {
 
     /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
     ///
-    /// Acknowledged writes survive a power cut, being in memory that is dumped, or in a log if
-    /// `options` or the design say that this is waited for ([`LogSync`](pages::LogSync)). Waits while
-    /// the memtable is full and its flush is behind.
+    /// An acknowledged write survives a power cut if it is in memory that is dumped, or in the log
+    /// if `options` or the design make the write wait for the log ([`LogSync`](pages::LogSync)).
+    /// Waits while the memtable is full and its flush lags.
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::Full`],
@@ -335,10 +338,11 @@ impl<M: Medium> Engine<M> {
         self.inner.front.write(&*self.inner, key, Some(value), options, work).await
     }
 
-    /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
+    /// Removes `key` if the condition in `options` holds; returns whether it did. See
+    /// [`Self::put`].
     ///
     /// # Errors
-    /// As [`Self::put`], but a store without room still takes deletes.
+    /// As [`Self::put`], but a full store still accepts deletes.
     pub async fn delete(
         &self,
         key: &[u8],
@@ -349,11 +353,12 @@ impl<M: Medium> Engine<M> {
         self.inner.front.write(&*self.inner, key, None, options, work).await
     }
 
-    /// Writes all of `batch` at one instant: no reader sees a part of it, and no power cut leaves one. Later writes of a key
-    /// go over earlier ones.
+    /// Writes all of `batch` at one instant: no reader sees a part of it, and no power cut leaves a
+    /// part of it. Later writes of a key replace earlier ones.
     ///
     /// # Errors
-    /// [`EngineError::BatchTooLarge`]; otherwise as [`Self::put`], for all of it.
+    /// [`EngineError::BatchTooLarge`] if it does not fit; otherwise as [`Self::put`], for the whole
+    /// batch.
     pub async fn write_batch(
         &self,
         batch: Vec<BatchWrite>,
@@ -367,34 +372,34 @@ impl<M: Medium> Engine<M> {
         self.inner.front.write_batch(&*self.inner, batch, options, work).await
     }
 
-    /// The longest value this store takes, in bytes.
+    /// Returns the longest value that this store accepts, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
         self.inner.store.max_value_bytes()
     }
 
-    /// The most flash reads that the Get of a value of `value_len` bytes can take.
+    /// Returns the maximum number of flash reads of a Get of a value of `value_len` bytes.
     pub fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
         self.inner.read_bound(key_len, value_len)
     }
 
-    /// Begins to watch [`Self::read_bound`].
+    /// Starts recording the range of [`Self::read_bound`].
     pub fn watch_read_bound(&self) {
         let now = self.inner.most_index_reads();
         self.inner.index_reads_seen.set((now, now));
     }
 
-    /// The least and the most that [`Self::read_bound`] was since it is watched.
+    /// Returns the minimum and maximum of [`Self::read_bound`] since [`Self::watch_read_bound`].
     pub fn read_bounds(&self, key_len: usize, value_len: u32) -> (u32, u32) {
         self.inner.read_bounds(key_len, value_len)
     }
 
-    /// Changes how iterators read that are made from now on.
+    /// Sets the read options of iterators created from now on.
     pub fn set_iterator_options(&self, options: IteratorOptions) {
         self.inner.iterator_options.set(options);
     }
 
-    /// Flushes until memtables are empty: what is written meanwhile goes along. Ends early where
-    /// background work goes no further.
+    /// Flushes until memtables are empty, including concurrent writes. Returns early if background
+    /// work cannot make progress.
     pub async fn flush(&self) {
         let inner = &*self.inner;
         let is_over =
@@ -405,7 +410,8 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Waits until a new store has its first checkpoint. Before that there is no store; what is synced says nothing of it.
+    /// Waits until a new store has its first checkpoint. Before that the medium contains no store,
+    /// even if a sync has returned.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
@@ -418,10 +424,10 @@ impl<M: Medium> Engine<M> {
         if manifest.has_begun() { Ok(()) } else { inner.write_checkpoint(manifest).await }
     }
 
-    /// Makes everything durable that was acknowledged before, where a power cut could take it.
+    /// Makes all acknowledged writes durable, if a power cut could lose them.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: the log could not be written.
+    /// [`EngineError::ReadOnly`] if the log could not be written.
     pub async fn sync(&self) -> Result<(), EngineError> {
         let log = self.inner.front.log.borrow().clone();
         match log {
@@ -430,25 +436,27 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Waits until no memtable waits for its flush and no level is due for compaction. Ends early where background work goes
-    /// no further: the medium lacks room, or nothing can be flushed any more.
+    /// Waits until no memtable waits for its flush and no level is due for compaction. Returns
+    /// early if background work cannot make progress: the medium lacks room, or nothing can be
+    /// flushed any more.
     pub async fn settle(&self) {
         let inner = &*self.inner;
         inner.store.work.wait_until(|| inner.is_settled() || inner.front.is_halted()).await;
     }
 
-    /// Something waits for room that the medium lacks, or does so no more. Clients are told meanwhile, in place of waiting with it.
+    /// Reports that a task waits for room that the medium lacks, or no longer does. Meanwhile
+    /// clients get an error instead of waiting.
     pub fn tell_of_lack(&self, lack: Lack) {
         self.inner.front.set_lack(lack);
     }
 
-    /// Whether background work goes on: none of its reads and writes has failed.
+    /// Whether background work continues: none of its reads and writes has failed.
     pub fn is_healthy(&self) -> bool {
         self.inner.store.is_healthy()
     }
 }
 
-/// A pair of the lengths expected.
+/// Returns a pair of the expected lengths.
 fn expected_pair(options: &Options, surroundings: &Surroundings, shape: &Shape) -> Pair {
     Pair {
         page_bytes: shape.payload_bytes,
@@ -458,7 +466,7 @@ fn expected_pair(options: &Options, surroundings: &Surroundings, shape: &Shape) 
     }
 }
 
-/// What the level sizes of a store follow from.
+/// Returns the parameters of a store's level sizes.
 pub(crate) fn sizing_input(
     options: &Options,
     surroundings: &Surroundings,

@@ -1,4 +1,4 @@
-//! What tells one design from another: values of one type, kept as TOML files.
+//! The options of a design, read from TOML files.
 
 mod columns;
 mod iterators;
@@ -15,34 +15,34 @@ pub use crate::options::iterators::IteratorOptions;
 use crate::sizing::LevelSizing;
 use crate::tables::options::{Preemption, TableOptions};
 
-/// Compactions side by side: each is a task that looks for work whenever there may be some.
+/// The valid number of parallel compactions; each is a task.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
 
-/// Most levels below the memtable.
+/// The maximum number of levels below the memtable.
 pub(crate) const MAX_LEVELS: usize = 12;
 
-/// What stands in memory for segments that are not pinned, so that a Get need not read them all.
+/// The filters in memory for segments that are not pinned, so that a Get need not read them all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Filters {
-    /// Nothing: a Get reads one segment of each such level until it meets its key.
+    /// No filters: a Get reads one segment of each unpinned level until it finds its key.
     #[default]
     None,
-    /// Bloom filters per segment, sized level by level as Monkey does (`sizing::monkey`).
+    /// Bloom filters per segment, sized per level by Monkey (`sizing::monkey`).
     Monkey,
-    /// Bloom filters of so many bits for each key: one for each table, else one for each segment.
+    /// Bloom filters with this many bits per key: one per table, or one per segment in other trees.
     Bits(u32),
 }
 
-/// Bytes of a cache.
+/// The valid size of a cache, in bytes.
 const CACHE_BYTES: RangeInclusive<u64> = 0..=1 << 40;
 
-/// Bits for each key of a filter.
+/// The valid number of filter bits per key.
 const FILTER_BITS: RangeInclusive<u32> = 1..=40;
-/// Pages of a group: an index and two segments at least.
+/// The valid number of pages of a group: at least an index and two segments.
 const GROUP_PAGES: RangeInclusive<u32> = 3..=256;
 
-/// How much of a level one compaction takes.
+/// The part of a level that one compaction takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Granularity {
@@ -50,96 +50,104 @@ pub enum Granularity {
     Partial,
     /// The whole level, as the published code does.
     Whole,
-    /// Tables, as `RocksDB` does: flushes add tables to L0, and compactions pick tables (`Options::tables`).
+    /// Tables, as in `RocksDB`: flushes add tables to L0, and compactions pick tables
+    /// (`Options::tables`).
     Leveled,
 }
 
-/// What merges segments into levels that are not pinned. Merges within memory are the processor's.
+/// The unit that merges segments into levels that are not pinned. The processor does all merges
+/// within memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MergeBy {
     /// The firmware's processor.
     #[default]
     Cpu,
-    /// The accelerator that the device must have.
+    /// The accelerator, which the device must have.
     Accelerator,
 }
 
-/// Options of an engine. `PinK` is a value of this type.
+/// The options of an engine. `PinK` is a value of this type.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Levels below the memtable.
+    /// The number of levels below the memtable.
     pub levels: u32,
-    /// Bytes of keys and values in a memtable before it is flushed.
+    /// Bytes of keys and values at which a memtable is flushed.
     pub memtable_bytes: u64,
-    /// Full memtables that may wait for their flush, or be flushed: the data of several is written side by side.
+    /// The maximum number of full memtables that wait for their flush or are being flushed. Several
+    /// are flushed in parallel.
     pub frozen_memtables: usize,
-    /// The longest value, in bytes, that stands in the tree's pages beside its key; longer ones stand in
-    /// the value log, and so does what would take more than a quarter of a page. 0: all stand there.
-    /// "all" in a file: as long ones as may.
+    /// The longest inline value, in bytes. Longer values are stored in the value log, as are values
+    /// that would take more than a quarter of a page. 0: no inline values. "all" in a file: no
+    /// limit but the quarter of a page.
     #[serde(default, deserialize_with = "bytes_or_all")]
     pub inline_up_to: u32,
-    /// How level sizes grow.
+    /// The growth of level sizes.
     pub level_sizing: LevelSizing,
-    /// Levels kept in memory: a number, or absent for as many as fit without costing writes more than half
-    /// again (docs/decisions/0024).
+    /// The number of levels kept in memory; if absent, as many as fit without raising the cost of
+    /// writes by more than half (docs/decisions/0024).
     pub pinned_levels: Option<u32>,
     /// Bytes of each key kept in the prefix array; 0 searches by whole keys.
     pub prefix_bytes: usize,
-    /// Whether searches are bounded by range pointers.
+    /// Whether range pointers bound searches.
     pub range_pointers: bool,
-    /// Pages of a group in the last level, its index among them. A group has one entry of the level list, and
-    /// costs a Get one read more; there are none where the list of a full store fits without. 0: no groups.
+    /// The number of pages of a group in the last level, including its index. A group has one entry
+    /// in the level list and costs a Get one more read; groups are not used if the list of a full
+    /// store fits in memory without them. 0: no groups.
     #[serde(default)]
     pub group_pages: u32,
-    /// Levels of tables in columns, in place of single pages.
+    /// Levels of columnar tables instead of single pages.
     #[serde(default)]
     pub columns: Option<ColumnOptions>,
-    /// What tells a Get which unpinned segments it need not read.
+    /// The filters by which a Get skips unpinned segments.
     #[serde(default)]
     pub filters: Filters,
-    /// Bytes of the memory for the index that keep pages which clients read last of levels that are not
-    /// pinned; 0: none.
+    /// The size in bytes of the cache of recently read pages of levels that are not pinned, as a
+    /// part of the index memory; 0: none.
     #[serde(default)]
     pub page_cache_bytes: u64,
-    /// The same for values of the value log.
+    /// The size in bytes of the cache of values of the value log, as a part of the index memory; 0:
+    /// none.
     #[serde(default)]
     pub value_cache_bytes: u64,
-    /// The longest value, in bytes, that is kept there with the page around it: where values are short, the others
-    /// in a page were written in the same seconds, and may be wanted as much. 0: all are kept by themselves.
+    /// The longest value, in bytes, that is cached together with its page: if values are short, the
+    /// others in the page were written in the same seconds and may be requested as often. 0: all
+    /// values are cached alone.
     #[serde(default)]
     pub value_pages_up_to: u32,
-    /// How much of a level one compaction takes.
+    /// The part of a level that one compaction takes.
     pub compaction: Granularity,
-    /// What merges segments into levels that are not pinned.
+    /// The unit that merges segments into levels that are not pinned.
     #[serde(default)]
     pub merge: MergeBy,
-    /// Compactions that may run side by side; of tables the second and further ones only under pressure.
+    /// The maximum number of parallel compactions; with tables, the second and further ones only
+    /// under pressure.
     pub compaction_workers: usize,
-    /// Sizes and triggers of tables, where `compaction` is "leveled".
+    /// Sizes and triggers of tables, if `compaction` is "leveled".
     #[serde(default)]
     pub tables: TableOptions,
     /// Whether puts leave some extents for batches that make room
-    /// ([`BatchOptions::makes_room`](pages::BatchOptions::makes_room)), so that a full store takes these as well.
+    /// ([`BatchOptions::makes_room`](pages::BatchOptions::makes_room)), so that a full store
+    /// accepts these too.
     #[serde(default)]
     pub leaves_room: bool,
-    /// Share of the medium that user data is laid out to fill.
+    /// The share of the medium that the layout plans for user data.
     pub fill: f64,
-    /// Garbage collection starts when fewer extents than this share of all are free.
+    /// Garbage collection starts when the share of free extents falls below this value.
     pub gc_start: f64,
-    /// How iterators read.
+    /// The read options of iterators.
     #[serde(default)]
     pub iterators: IteratorOptions,
-    /// What makes writes outlive a power cut.
+    /// The means by which writes survive a power cut.
     #[serde(default)]
     pub durability: Durability,
-    /// When writes are acknowledged, where there is a log.
+    /// When writes are acknowledged, if there is a log.
     #[serde(default)]
     pub log_sync: LogSync,
 }
 
-/// A number of bytes, or "all".
+/// Deserializes a number of bytes, or "all".
 fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a number of bytes, or \"all\"")]
@@ -159,8 +167,8 @@ fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
 }
 
 impl Options {
-    /// `PinK` as published: four levels of flash addresses, the top three in memory (as many as
-    /// fit), asymmetric sizes, prefixes and range pointers; compaction by slices
+    /// Returns `PinK` as published: four levels of flash addresses, the top three in memory (as
+    /// many as fit), asymmetric sizes, prefixes and range pointers; compaction by slices
     /// (docs/decisions/0005).
     pub fn pink() -> Self {
         Self {
@@ -191,14 +199,15 @@ impl Options {
         }
     }
 
-    /// `PinK` with the merge accelerator of its prototype.
+    /// Returns `PinK` with the merge accelerator of its prototype.
     pub fn pink_hw() -> Self {
         Self { merge: MergeBy::Accelerator, ..Self::pink() }
     }
 
-    /// The baseline of the `PinK` paper, after `LightStore`: all levels in flash, one growth factor,
-    /// and the memory spent on Bloom filters; no prefixes, no range pointers. What is not named here
-    /// is as in [`Self::pink`], compaction in particular, so that a comparison is one of the index.
+    /// Returns the baseline of the `PinK` paper, after `LightStore`: all levels in flash, one
+    /// growth factor, the memory spent on Bloom filters; no prefixes, no range pointers. Other
+    /// options are as in [`Self::pink`], compaction in particular, so that a comparison is one of
+    /// the index.
     pub fn lightstore() -> Self {
         Self {
             level_sizing: LevelSizing::Symmetric,
@@ -211,9 +220,10 @@ impl Options {
         }
     }
 
-    /// `RocksDB` 6.23 with its defaults, on pages of 8 KiB, say: seven levels, L0 among them; two memtables of 64
-    /// MiB; values beside their keys; no filters; 8 MiB of block cache, beside which indexes of tables stand; one thread for flushes and one for compactions; a log that
-    /// nobody waits for.
+    /// Returns `RocksDB` 6.23 with its defaults, for pages of about 8 KiB: seven levels, including
+    /// L0; two memtables of 64 MiB; inline values; no filters; 8 MiB of block cache, in addition to
+    /// the indexes of tables; one thread for flushes and one for compactions; a log for which
+    /// writes do not wait.
     pub fn rocksdb() -> Self {
         Self {
             levels: 6,
@@ -237,10 +247,11 @@ impl Options {
         }
     }
 
-    /// SILK's part of the engine on [`Self::rocksdb`]: four internal threads, of which one flushes and one does
-    /// nothing but compactions out of L0; other compactions give way to those, and what blocks them is given up.
-    /// The other part limits a medium's bandwidth by what clients take (`LimiterOptions::silk`, crate `limiter`).
-    /// Filters and triggers are as in `rocksdb`, so that a comparison is one of scheduling; SILK assumes filters.
+    /// Returns the engine's part of SILK on [`Self::rocksdb`]: four internal threads, of which one
+    /// flushes and one does only compactions out of L0; other compactions give way to those, and a
+    /// compaction that blocks them is discarded. The other part limits a medium's bandwidth by the
+    /// load of clients (`LimiterOptions::silk`, crate `limiter`). Filters and triggers are as in
+    /// `rocksdb`, so that a comparison is one of scheduling; SILK assumes filters.
     pub fn silk() -> Self {
         let rocksdb = Self::rocksdb();
         let tables =
@@ -248,7 +259,7 @@ impl Options {
         Self { compaction_workers: 2, tables, ..rocksdb }
     }
 
-    /// Everything that is wrong with these options, in words.
+    /// Returns a message for each invalid option.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if !(2..=MAX_LEVELS as u32).contains(&self.levels) {
@@ -307,12 +318,12 @@ impl Options {
         self.compaction == Granularity::Leveled
     }
 
-    /// Bytes of all caches.
+    /// Returns the bytes of all caches.
     pub fn cache_bytes(&self) -> u64 {
         self.page_cache_bytes + self.value_cache_bytes
     }
 
-    /// Bits of filters for each key, where that is given.
+    /// Returns the configured filter bits per key; 0 if they are not configured.
     pub(crate) fn filter_bits_per_key(&self) -> u32 {
         if let Filters::Bits(bits) = self.filters { bits } else { 0 }
     }
@@ -322,7 +333,7 @@ impl Options {
         bounds::range("filters.bits", bits, FILTER_BITS)
     }
 
-    /// What groups cannot be combined with.
+    /// Returns a message for each option that cannot be combined with groups.
     fn problems_of_groups(&self) -> Vec<String> {
         let with = |what: &str, instead: &str| {
             format!("group_pages {} does not go with {what}: {instead}", self.group_pages)
@@ -341,7 +352,7 @@ impl Options {
         problems
     }
 
-    /// What tables in columns cannot be combined with.
+    /// Returns a message for each option that cannot be combined with columnar tables.
     fn problems_beside_columns(&self) -> Vec<String> {
         let allowed = [
             (!self.is_leveled(), "compaction \"leveled\"", "tables of that kind are others"),
@@ -357,7 +368,8 @@ impl Options {
             .collect()
     }
 
-    /// What tables cannot be combined with.
+    /// Returns a message for each invalid option of tables, and for each option that cannot be
+    /// combined with tables.
     fn problems_of_tables(&self) -> Vec<String> {
         let with = |what: &str, instead: &str| {
             format!("compaction \"leveled\" does not go with {what}: {instead}")

@@ -1,43 +1,44 @@
-//! Planted faults of the tree: deliberate bugs that the model tests must catch. Compiled in only with
-//! the feature `planted-faults`, which nothing but tests asks for.
+//! Planted faults of the tree: deliberate bugs that the model tests must catch. Compiled only with
+//! the feature `planted-faults`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Compaction drops tombstones above the last level.
     DropTombstonesEarly,
-    /// A filter does not know the last key of its segment.
+    /// A filter does not contain the last key of its segment.
     FilterForgetsKeys,
     /// A write does not keep the version it replaces for snapshots.
     OverwriteUnderSnapshot,
-    /// A recovery counts writes from where the checkpoint was, although later ones were flushed.
+    /// Recovery continues sequence numbers from the checkpoint, although later writes were flushed.
     SequenceGoesBack,
-    /// An extent is released before the manifest says that it is.
+    /// An extent is released before the manifest records it.
     ReleaseBeforeNoted,
-    /// An iterator reads what memtables hold now, not what they held when it was made.
+    /// An iterator reads the current contents of memtables, not those at its creation.
     ReadPastSnapshot,
-    /// The newest table of L0 is compacted alone, and comes to lie below older ones.
+    /// The newest table of L0 is compacted alone, and ends up below older ones.
     CompactNewestAlone,
-    /// Tables that L0's are merged into take the place of the newest, not of those that went.
+    /// The output of a merge within L0 takes the newest position, not that of its inputs.
     MergedL0GoesFirst,
-    /// Caches take pages of an extent that was released for those of its next life.
+    /// Caches mistake pages of a released extent for pages of its next generation.
     CacheForgetsGenerations,
-    /// What a compaction wrote before it gave way to L0 takes the place of all that it was to merge.
+    /// The partial output of a compaction that gave way to L0 replaces all of its inputs.
     DiscardedIsPublished,
-    /// A compaction that gave way to L0 keeps its tables for itself.
+    /// A compaction that gave way to L0 does not release its tables.
     DiscardedKeepsClaim,
-    /// A flush is published as soon as its data is written, although older memtables are not flushed.
+    /// A flush is published as soon as its data is written, although older memtables are not
+    /// flushed.
     FlushOutOfTurn,
-    /// The log is trimmed when a flush is in force in memory, not when that is committed.
+    /// The log is trimmed when a flush takes effect in memory, not when it is committed.
     TrimLogBeforeCommit,
-    /// The filter of a table in columns does not know the table's last key.
+    /// The filter of a columnar table does not contain the table's last key.
     ColumnForgetsKeys,
-    /// A checkpoint does not wait until all that can be read is durable.
+    /// A checkpoint does not wait until all readable data is durable.
     CheckpointBeforeDurable,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 15] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
@@ -57,11 +58,11 @@ impl Fault {
     ];
 }
 
-/// Which faults are planted, if any.
+/// The planted faults, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Planted {
-    /// In what every index stands on.
+    /// Faults in the page store and other parts that all indexes share.
     pub pages: pages::Planted,
-    /// In the tree.
+    /// Faults in the tree.
     pub tree: planted::Planted<Fault>,
 }

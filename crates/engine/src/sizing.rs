@@ -1,5 +1,5 @@
-//! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
-//! those of the `PinK` paper and its authors' calculator; the tests give the published memory table.
+//! Level arithmetic: the size of each level, and its cost in memory. The formulas are those of the
+//! `PinK` paper and its authors' calculator; the tests reproduce the published memory table.
 
 mod input;
 pub mod monkey;
@@ -14,7 +14,7 @@ pub use start::input_for;
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;
 
-/// Bytes of a stored pointer on a drive of `capacity_bytes`.
+/// Returns the bytes of a stored pointer on a drive of `capacity_bytes`.
 pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {
     let pages_per_extent = 1 << 14;
     let extents = (capacity_bytes / u64::from(page_bytes)).div_ceil(pages_per_extent) as u32;
@@ -30,22 +30,22 @@ pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {
     PointerFormat::new(&shape).bytes
 }
 
-/// How level sizes grow.
+/// The growth of level sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelSizing {
     /// One factor from each level to the next.
     Symmetric,
-    /// The pinned levels get the largest factor that memory allows; the last one what is left.
+    /// The pinned levels get the largest factor that memory allows; the last level gets the rest.
     Asymmetric,
 }
 
-/// Level capacities in segments, L1 first, and how many of the top ones are in memory.
+/// Level capacities in segments, L1 first, and the number of top levels in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelPlan {
     /// Segments per level.
     pub capacities: Vec<u64>,
-    /// L1 to L`pinned` are in memory.
+    /// The number of levels in memory: L1 to L`pinned`.
     pub pinned: u32,
     /// Growth factor of the pinned levels (all levels if symmetric).
     pub factor: f64,
@@ -56,7 +56,7 @@ pub struct LevelPlan {
 }
 
 impl LevelPlan {
-    /// Of levels that are made of tables, which have sizes of their own: nothing is planned.
+    /// Returns the empty plan of levels made of tables, whose sizes have separate rules.
     pub(crate) fn of_tables(levels: u32) -> Self {
         Self {
             capacities: vec![0; levels as usize],
@@ -68,7 +68,7 @@ impl LevelPlan {
     }
 }
 
-/// Memory a plan takes, in bytes.
+/// The memory of a plan, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlannedMemory {
     /// Level lists of all levels.
@@ -84,19 +84,19 @@ pub struct PlannedMemory {
 }
 
 impl PlannedMemory {
-    /// All of it.
+    /// Returns the sum of all fields.
     pub fn total(&self) -> u64 {
         self.level_lists + self.prefixes + self.range_pointers + self.pinned + self.filters
     }
 }
 
-/// Writes may cost this much of what they cost with every level in flash, for levels in memory.
+/// Pinning may raise the write amplification to this multiple of that with every level in flash.
 const MOST_AMPLIFICATION: f64 = 1.5;
 
-/// Level sizes for `pinned` levels in memory. If that is `None`, for as many as fit and leave write
-/// amplification within half more than that of a tree with every level in flash: each level in memory
-/// saves a Get a read, but where little can be pinned the levels below it have to be so much larger that
-/// most of what is written is the index.
+/// Returns the level sizes for `pinned` levels in memory. `None` pins as many as fit without
+/// raising write amplification by more than half, compared with a tree with every level in flash:
+/// each level in memory saves a Get one read, but if little can be pinned, the levels below must be
+/// so much larger that most of the bytes written are the index's.
 pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
     if let Some(pinned) = pinned {
         // As published: symmetric unless one level is left.
@@ -114,13 +114,13 @@ pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> Le
     plans.find(is_cheap).unwrap_or(in_flash)
 }
 
-/// An empty store is planned for this part of a full one.
+/// An empty store is planned for this fraction (1/64) of a full one.
 const FIRST_PART: u64 = 64;
 
-/// The plan that an empty store begins with: the one for a full store if that has all levels but the last
-/// in memory, because then it never changes. Otherwise memory that a full store needs for its level lists
-/// is of more use to pinned levels meanwhile: the plan is for a small store, and a new one follows as it
-/// grows.
+/// Returns the plan of an empty store. It is the plan of a full store if that has all levels but
+/// the last in memory, because then it never changes. Otherwise the memory that a full store needs
+/// for its level lists is better used for pinned levels at first: the plan is for a small store,
+/// and new plans follow as it grows.
 pub fn first_plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
     let full = plan(input, sizing, pinned);
     if pinned.is_some() || full.is_final(input) {
@@ -152,25 +152,27 @@ fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan 
 }
 
 impl LevelPlan {
-    /// Keys of each level that is not pinned, when it is full.
+    /// Returns the keys of each level that is not pinned, when it is full.
     pub fn keys(&self, input: &SizingInput) -> Vec<u64> {
         let keys = self.capacities.iter().map(|segments| segments * input.entries_per_segment);
         (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
     }
 
-    /// Whether the plan for a full store has all levels but the last in memory: then it never changes.
+    /// Whether the plan of a full store has all levels but the last in memory: then it never
+    /// changes.
     pub(crate) fn is_final(&self, input: &SizingInput) -> bool {
         self.pinned + 1 >= input.levels && self.memory.total() <= input.dram_bytes
     }
 
-    /// Bytes written to flash for each byte of pairs that comes in, when every level is full and keys come
-    /// in any order. Collection, and the log if there is one, come on top.
+    /// Returns the bytes written to flash per byte of pairs, if every level is full and keys arrive
+    /// in random order. Garbage collection, and the log if there is one, are not included.
     pub fn amplification(&self, input: &SizingInput) -> f64 {
         self.index_amplification(input) + input.value_amplification()
     }
 
-    /// What the index has of it: for an entry that moves down, as many of the level it comes to are
-    /// rewritten as that is larger. While an empty store is loaded it is about half of that.
+    /// Returns the index's part of [`Self::amplification`]: when an entry moves down, as many
+    /// entries of the next level are rewritten as that level is larger. During the load of an empty
+    /// store it is about half.
     pub fn index_amplification(&self, input: &SizingInput) -> f64 {
         let pairs_per_segment = input.pair_bytes * input.entries_per_segment;
         let flushed = input.memtable_bytes as f64 / pairs_per_segment as f64;
@@ -178,13 +180,13 @@ impl LevelPlan {
         let above = std::iter::once(flushed).chain(sizes.clone());
         let free_levels = if input.writes_pinned { 0 } else { self.pinned };
         let written_to = sizes.zip(above).skip(free_levels as usize);
-        // A sum of nothing would be -0.
+        // `sum()` of nothing would be -0.
         let entries = written_to.fold(0.0, |sum, (own, above)| sum + 1.0 + own / above);
         let entry_bytes = input.segment_bytes as f64 / input.entries_per_segment as f64;
         entries * entry_bytes / input.pair_bytes as f64
     }
 
-    /// Bits per key of each level's Bloom filters; 0 where there are none.
+    /// Returns the bits per key of each level's Bloom filters; 0 for levels without filters.
     pub fn filter_bits(&self, input: &SizingInput) -> Vec<f64> {
         let others = PlannedMemory { filters: 0, ..self.memory };
         let room = input.dram_bytes.saturating_sub(others.total());
@@ -197,12 +199,12 @@ impl LevelPlan {
     }
 }
 
-/// Level `n` has `factor^n` segments.
+/// Returns capacities of `factor^n` segments for level `n`.
 fn powers(factor: f64, levels: u32) -> Vec<u64> {
     (1..=levels).map(|n| (factor.powi(n as i32).round() as u64).max(1)).collect()
 }
 
-/// The published search: start at the root of the total and go down in steps of 0.05 until all
+/// The published search: start at the root of the total and decrease in steps of 0.05 until all
 /// levels together hold no more than the fill target.
 fn symmetric(input: &SizingInput) -> (f64, f64, Vec<u64>) {
     let total = input.segments_at_fill().max(1);
@@ -217,14 +219,14 @@ fn symmetric(input: &SizingInput) -> (f64, f64, Vec<u64>) {
     (2.0, 2.0, powers(2.0, input.levels))
 }
 
-/// The published search: go down from the symmetric factor in steps of 0.1 until the pinned levels
-/// fit the memory that is left; the last level takes the rest of the fill target. Levels between them,
-/// which are not published, grow from the last pinned one by one factor.
+/// The published search: decrease from the symmetric factor in steps of 0.1 until the pinned levels
+/// fit in the remaining memory; the last level takes the rest of the fill target. Levels between
+/// them, which are not published, grow by one factor from the last pinned level.
 fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
     let total = input.segments_at_fill().max(1);
     let room = input.bytes_for_pinning();
     let start = (total as f64).powf(1.0 / f64::from(input.levels)).ceil();
-    // With much memory a larger factor fits as well: nothing is gained by pinning less than fits.
+    // With much memory a larger factor also fits: pinning less than fits has no benefit.
     let start = start.max((room as f64 / input.segment_bytes as f64).powf(1.0 / f64::from(pinned)));
     let fits = |factor: f64| {
         let capacities = below_pinned(powers(factor, pinned), input.levels, total);
@@ -242,7 +244,7 @@ fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
     (factor, last_factor, capacities)
 }
 
-/// Adds the levels below the pinned ones, so that all of them together have `total` segments.
+/// Adds the levels below the pinned ones, so that all levels together have `total` segments.
 fn below_pinned(mut capacities: Vec<u64>, levels: u32, total: u64) -> Vec<u64> {
     let last_pinned = *capacities.last().expect("a level is pinned");
     let unpinned = levels - capacities.len() as u32;
@@ -384,7 +386,7 @@ mod tests {
         assert_eq!((first.pinned, part), (3, input.segments_at_capacity() / FIRST_PART));
         let fixed = first_plan(&input, asymmetric, Some(1));
         assert_eq!(fixed, plan(&input, asymmetric, Some(1)));
-        // Memory that cannot hold the lists of a full store is enough for a small one.
+        // Memory that cannot hold the lists of a full store is enough for a small store.
         let poor = SizingInput { dram_bytes: 100, ..short_pairs() };
         assert!(plan(&poor, asymmetric, None).memory.total() > poor.dram_bytes);
         assert!(first_plan(&poor, asymmetric, None).memory.total() <= poor.dram_bytes);

@@ -1,22 +1,22 @@
-//! Tables: sorted runs of pages that are written, read and dropped as a whole, and the tree of them, by
-//! `RocksDB`'s rules (`compaction = "leveled"`). Pure: no I/O here.
+//! Tables: sorted runs of pages that are written, read and dropped as a whole, and the tree of
+//! tables, by `RocksDB`'s rules (`compaction = "leveled"`). Pure: no I/O here.
 //!
 //! ```text
 //!  options ... sizes and triggers
 //!  table ..... one table: its pages, its index, its filter
-//!  tree ...... which tables stand in which level; edits of that
-//!  score ..... how much each level wants to be compacted; bytes that are pending
-//!  picker .... which tables to compact next
-//!  preempt ... which compactions give way to L0's
-//!  stall ..... when writes wait, and how fast they go
-//!  builder ... entries in, pages of a table out
-//!  cut ....... where the tables of a compaction end
-//!  space ..... how many extents tables take
-//!  merge ..... many runs into one, step by step
-//!  codec ..... tables and edits as bytes
+//!  tree ...... the tables of each level; edits of the tree
+//!  score ..... compaction scores of levels; pending bytes
+//!  picker .... the tables to compact next
+//!  preempt ... preemption by compactions out of L0
+//!  stall ..... write stalls and the rate of delayed writes
+//!  builder ... builds the pages of a table from entries
+//!  cut ....... the ends of a compaction's output tables
+//!  space ..... the number of extents of tables
+//!  merge ..... merges many runs into one, step by step
+//!  codec ..... encoding of tables and edits
 //! ```
-//! L0 is a list of tables that may overlap, the newest first; from L1 on the tables of a level are in key
-//! order and share no key.
+//! L0 is a list of tables that may overlap, newest first; from L1 on the tables of a level are in
+//! key order and share no key.
 
 pub(crate) mod builder;
 pub(crate) mod codec;

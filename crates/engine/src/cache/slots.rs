@@ -1,13 +1,13 @@
-//! Where a cache keeps its entries: found by their key, and linked in queues by age. A table of our own,
-//! because what it does must depend on nothing but the keys.
+//! The entries of a cache: a hash table by key, and queues by age. A table of our own, because its
+//! behaviour must depend only on the keys.
 
-/// What an entry is found by.
+/// The key of an entry.
 pub(crate) trait Key: Copy + Eq {
-    /// All of whose bits depend on all of the key.
+    /// Returns a hash of which every bit depends on the whole key.
     fn hash(&self) -> u64;
 }
 
-/// What an entry stands in.
+/// The queue of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queue {
     Small,
@@ -19,18 +19,18 @@ pub(super) enum Queue {
 /// An entry.
 pub(super) struct Slot<K, V> {
     key: K,
-    /// `None` for a ghost.
+    /// The value; `None` for a ghost.
     pub(super) value: Option<V>,
-    /// All that it takes.
+    /// All bytes that the entry takes.
     pub(super) bytes: u64,
-    /// How often it was asked for since it came, or since it went round.
+    /// The number of uses since it was inserted or reinserted.
     pub(super) uses: u8,
-    /// It came in by a scan.
+    /// Whether a scan inserted it.
     pub(super) is_scanned: bool,
     queue: Queue,
     older: u32,
     newer: u32,
-    /// The next one with the same place in the table.
+    /// The next entry in the same bucket of the table.
     next: u32,
 }
 
@@ -41,14 +41,14 @@ struct Ends {
     count: usize,
 }
 
-/// Behind the last entry of a queue or of a place.
+/// Marks the end of a queue or bucket.
 const NONE: u32 = u32::MAX;
 
-/// Entries, by key and in their queues.
+/// Entries, by key and in queues.
 pub(super) struct Slots<K, V> {
     all: Vec<Slot<K, V>>,
     free: Vec<u32>,
-    /// The first entry of each place; a power of two of them, or none.
+    /// The first entry of each bucket; the number of buckets is a power of two or 0.
     places: Vec<u32>,
     queues: [Ends; 3],
 }
@@ -69,7 +69,7 @@ impl<K: Key, V> Slots<K, V> {
         &mut self.all[at as usize]
     }
 
-    /// Where the entry of `key` is, if there is one.
+    /// Returns the slot of `key`'s entry, if there is one.
     pub(super) fn find(&self, key: &K) -> Option<u32> {
         let mut at = *self.places.get(self.place(key))?;
         while at != NONE {
@@ -82,7 +82,7 @@ impl<K: Key, V> Slots<K, V> {
         None
     }
 
-    /// A new entry, the newest of its queue. There must be none of that key.
+    /// Adds an entry as the newest of its queue. Requires: the key has no entry.
     pub(super) fn add(&mut self, key: K, value: V, bytes: u64, is_scanned: bool, queue: Queue) {
         let at = self.free.pop().unwrap_or(self.all.len() as u32);
         if at as usize >= self.places.len() {
@@ -101,7 +101,7 @@ impl<K: Key, V> Slots<K, V> {
         self.link(at, queue);
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, at: u32) {
         self.unlink(at);
         let slot = self.get_mut(at);
@@ -170,7 +170,8 @@ impl<K: Key, V> Slots<K, V> {
         key.hash() as usize & self.places.len().wrapping_sub(1)
     }
 
-    /// Twice as many places. Every slot is in use then, so that each finds its new one.
+    /// Doubles the number of buckets. All slots are in use at this point, so that each gets its new
+    /// bucket.
     fn widen(&mut self) {
         let places = (2 * self.places.len()).max(16);
         self.places = vec![NONE; places];

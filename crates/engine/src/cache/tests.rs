@@ -1,4 +1,5 @@
-//! The cache beside a model that is plain lists, and what it is for: hot entries that scans leave alone.
+//! Tests of the cache against a model of plain lists, and of its purpose: scans do not evict hot
+//! entries.
 
 use proptest::prelude::*;
 use runtime::{Rng, mix64};
@@ -11,7 +12,7 @@ impl Key for u32 {
     }
 }
 
-/// The same policy in lists that are searched from end to end: key, bytes, uses, whether a scan brought it.
+/// The same policy with linear search in lists: key, bytes, uses, whether a scan inserted it.
 #[derive(Default)]
 struct Model {
     budget: u64,
@@ -69,7 +70,7 @@ impl Model {
     }
 }
 
-/// What a value must be of its key.
+/// Returns the only valid value of a key.
 fn value_of(key: u32) -> u64 {
     mix64(u64::from(key) + 7)
 }
@@ -78,7 +79,10 @@ proptest! {
     #[test]
     fn the_cache_holds_what_the_model_holds(
         budget in 0_u64..6_000,
-        steps in prop::collection::vec((0_u32..60, 0_u64..900, any::<bool>(), any::<bool>()), 1..400),
+        steps in prop::collection::vec(
+            (0_u32..60, 0_u64..900, any::<bool>(), any::<bool>()),
+            1..400
+        ),
     ) {
         let mut cache = Cache::new(budget);
         let mut model = Model { budget, ..Model::default() };
@@ -100,7 +104,7 @@ proptest! {
 
 const PAGE: u64 = 1_000;
 
-/// A client's read of one page: whether it was a hit.
+/// Does a client's read of one page. Returns whether it was a hit.
 fn read(cache: &mut Cache<u32, u64>, key: u32, access: Access) -> bool {
     let is_hit = cache.get(&key, access).is_some();
     if !is_hit {
@@ -109,7 +113,7 @@ fn read(cache: &mut Cache<u32, u64>, key: u32, access: Access) -> bool {
     is_hit
 }
 
-/// A cache of a hundred pages with eighty hot ones, each of which was read a few times, among others.
+/// Returns a cache of a hundred pages with eighty hot ones, each read a few times, and other pages.
 fn warm() -> (Cache<u32, u64>, Rng) {
     let mut cache = Cache::new(100 * (PAGE + ENTRY_BYTES));
     let mut rng = Rng::derive(1, "warm");
@@ -143,7 +147,7 @@ fn scans_of_the_same_again_and_again_earn_no_place() {
     let (mut cache, mut rng) = warm();
     let before = hits_of_hot(&mut cache);
     for round in 0..20 {
-        // Twice as much as fits, and the hot ones are asked for meanwhile.
+        // Scans twice as many pages as fit, and reads the hot ones meanwhile.
         for key in 1_000_000..1_000_200 {
             read(&mut cache, key, Access::Scan);
             read(&mut cache, rng.below(80) as u32, Access::Point);
@@ -178,7 +182,7 @@ fn nothing_is_kept_in_no_bytes_and_nothing_larger_than_all() {
     assert_eq!(one.get(&3, Access::Point), Some(&value_of(3)));
 }
 
-/// What everybody else has: the page that was read longest ago goes.
+/// An LRU cache, for comparison: it evicts the least recently used page.
 struct Lru {
     pages: Vec<u32>,
     most: usize,
@@ -198,8 +202,8 @@ impl Lru {
     }
 }
 
-/// Hits among 40,000 Gets of which a page of rank n wants the n-th part, with a scan of `scan` pages beside every
-/// fiftieth of them.
+/// Returns the hits among 40,000 Gets, of which a share of 1/n is for the page of rank n, with a
+/// scan of `scan` pages after every fiftieth Get.
 fn hits_beside_scans(scan: u32, mut read: impl FnMut(u32, Access) -> bool) -> u32 {
     const PAGES: u32 = 5_000;
     let mut rng = Rng::derive(3, "skewed");

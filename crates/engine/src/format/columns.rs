@@ -1,16 +1,18 @@
-//! Tables in columns: pages that follow one another and share an entry of their level's list. First the pages of a
-//! Bloom filter, if there is one, then those of all keys, then those of all addresses (docs/decisions/0048).
+//! Columnar tables: adjacent pages that share an entry of their level's list. First the pages of a
+//! Bloom filter, if there is one, then the pages of all keys, then those of all addresses
+//! (docs/decisions/0048).
 //!
 //! ```text
-//! header (entries: of the whole table; 26..28: see below; 28..30: number of this page in its column; 30..32: pages of the column)
-//! bytes of the column, which go on from page to page
+//! header (entries: of the whole table; 26..28: see below; 28..30: number of this page in its
+//!         column; 30..32: pages of the column)
+//! bytes of the column, continued from page to page
 //! filter:    number of hashes u8 | bits
-//! keys:      keys in order, of the length that 26..28 says; where that is 0, each behind its length, u8
-//! addresses: pointers in order of keys, 26..28 bytes apart; what a pointer does not take of that is zero
+//! keys:      keys in order, of the length in 26..28; if that is 0, each after its length, u8
+//! addresses: pointers in order of keys, 26..28 bytes apart; bytes beyond the pointer are zero
 //! ```
-//! Nobody reads a part of a column: whoever wants one reads all of its pages, side by side. So a column is one run of bytes, and
-//! only its last page is not full. Whoever reads all of a table gets it as meta segments ([`segments_of`]), which is what merges and cursors
-//! go through.
+//! A column is never read in part: readers read all of its pages in parallel. So a column is one
+//! run of bytes, and only its last page is not full. Merges and cursors read a whole table and
+//! convert it to meta segments ([`segments_of`]).
 
 mod builder;
 
@@ -26,7 +28,7 @@ use crate::format::entry::IndexEntry;
 use crate::format::key_heads;
 use crate::format::meta_segment::{MetaSegmentBuilder, search_effort};
 
-/// How many pages each column of a table has.
+/// The number of pages of each column of a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct ColumnPages {
     pub filter: u8,
@@ -35,22 +37,22 @@ pub(crate) struct ColumnPages {
 }
 
 impl ColumnPages {
-    /// Pages of the table.
+    /// Returns the number of pages of the table.
     pub(crate) fn all(self) -> u32 {
         u32::from(self.filter) + self.behind_filter()
     }
 
-    /// Pages of keys and addresses.
+    /// Returns the number of pages of keys and addresses.
     pub(crate) fn behind_filter(self) -> u32 {
         u32::from(self.keys) + u32::from(self.addresses)
     }
 
-    /// As a number, for lists.
+    /// Returns the encoding in level lists.
     pub(crate) fn to_number(self) -> u32 {
         u32::from_le_bytes([self.filter, self.keys, self.addresses, 0])
     }
 
-    /// What [`Self::to_number`] gave; `None` if that is not what a number is.
+    /// Decodes the result of [`Self::to_number`]; `None` if it is invalid.
     pub(crate) fn of_number(number: u32) -> Option<Self> {
         let [filter, keys, addresses, rest] = number.to_le_bytes();
         let is_one = keys > 0 && addresses > 0 && rest == 0;
@@ -58,26 +60,26 @@ impl ColumnPages {
     }
 }
 
-/// Bytes of a page for a column.
+/// Returns the bytes of a page for a column.
 pub(crate) fn room(payload_bytes: u32) -> usize {
     payload_bytes as usize - HEADER_BYTES
 }
 
-/// Where a page stands in its column.
+/// Encodes the position of a page in its column.
 fn place(number: usize, pages: usize) -> u32 {
     (number as u32) | (pages as u32) << 16
 }
 
-/// A column, put together from its pages.
+/// A column, assembled from its pages.
 struct Column {
     entries: usize,
-    /// What its header says besides.
+    /// The header field 26..28.
     form: usize,
     bytes: Vec<u8>,
 }
 
 impl Column {
-    /// `None` if these are not the pages of one column of that kind.
+    /// Assembles a column; `None` if these are not the pages of one column of that kind.
     fn join(pages: &[PageImage], kind: PageKind) -> Option<Self> {
         let mut column: Option<Self> = None;
         for (number, image) in pages.iter().enumerate() {
@@ -96,9 +98,9 @@ impl Column {
     }
 }
 
-/// The bytes of a table's filter, as `Filter::bytes` gave them.
+/// Returns the bytes of a table's filter, in the form of `Filter::bytes`.
 pub(crate) fn filter_of(pages: &[PageImage]) -> Option<Vec<u8>> {
-    // The number of hashes, and a byte of bits at least.
+    // A filter has the number of hashes and at least one byte of bits.
     let column = Column::join(pages, PageKind::FilterColumn)?;
     (column.bytes.len() > 1 && column.bytes[0] > 0).then_some(column.bytes)
 }
@@ -110,16 +112,17 @@ pub(crate) struct KeyColumn {
     keys: Keys,
 }
 
-/// Where keys are.
+/// The positions of keys.
 enum Keys {
-    /// All have this length.
+    /// All keys have this length.
     Alike(usize),
-    /// Where each begins, behind its length.
+    /// The start of each key, after its length.
     Each(Vec<u32>),
 }
 
 impl KeyColumn {
-    /// `None` if these are not all pages of a table's keys. Cost: a look at each, where they differ in length.
+    /// Decodes keys; `None` if these are not all pages of a table's keys. Cost: reads each length
+    /// if they differ.
     pub(crate) fn read(pages: &[PageImage]) -> Option<Self> {
         let Column { entries, form, bytes } = Column::join(pages, PageKind::KeyColumn)?;
         let keys = match form {
@@ -140,19 +143,19 @@ impl KeyColumn {
         }
     }
 
-    /// Which of them is `key`.
+    /// Returns the index of `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<usize> {
         let at = key_heads::lower_bound(0..self.entries, |index| self.key(index).cmp(key));
         (at < self.entries && self.key(at) == key).then_some(at)
     }
 
-    /// What [`Self::find`] costs.
+    /// Returns the effort of [`Self::find`].
     pub(crate) fn effort(&self) -> Effort {
         search_effort(self.entries)
     }
 }
 
-/// Where each key begins; `None` if these are not so many keys behind their lengths.
+/// Returns the start of each key; `None` if the bytes are not `entries` keys with their lengths.
 fn starts_of(bytes: &[u8], entries: usize) -> Option<Vec<u32>> {
     let mut starts = Vec::with_capacity(entries);
     let mut at = 0;
@@ -169,27 +172,28 @@ fn starts_of(bytes: &[u8], entries: usize) -> Option<Vec<u32>> {
 pub(crate) struct AddressColumn {
     bytes: Vec<u8>,
     entries: usize,
-    /// Bytes from one to the next.
+    /// The distance of consecutive addresses, in bytes.
     stride: usize,
     format: PointerFormat,
 }
 
 impl AddressColumn {
-    /// `None` if these are not all pages of a table's addresses.
+    /// Decodes addresses; `None` if these are not all pages of a table's addresses.
     pub(crate) fn read(pages: &[PageImage], format: PointerFormat) -> Option<Self> {
         let Column { entries, form: stride, bytes } = Column::join(pages, PageKind::AddressColumn)?;
         let is_one = stride >= format.bytes && bytes.len() == entries * stride;
         is_one.then_some(Self { bytes, entries, stride, format })
     }
 
-    /// The address at `index`; `None` if there are no more.
+    /// Returns the address at `index`; `None` past the end.
     pub(crate) fn get(&self, index: usize) -> Option<Pointer> {
         (index < self.entries).then(|| self.format.decode(&self.bytes[index * self.stride..]))
     }
 }
 
-/// All of a table as meta segments: `pages` are those of its keys, then those of its addresses. `None` if they do not belong
-/// together, or keys are not in order. Cost: a copy of each entry.
+/// Converts a table to meta segments. `pages` are the pages of its keys, then those of its
+/// addresses. Returns `None` if they do not belong together, or if keys are out of order. Cost: a
+/// copy of each entry.
 pub(crate) fn segments_of(
     columns: ColumnPages,
     pages: &[PageImage],

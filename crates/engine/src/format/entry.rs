@@ -1,57 +1,57 @@
-//! Entries of meta segments: a key, and what it maps to.
+//! Entries of meta segments: a key and its mapping.
 //!
 //! ```text
 //! pointer | key                  the value is an object in the value log, or the key is deleted
-//! INLINE  | key | tail           the value stands here
+//! INLINE  | key | tail           the value is stored here
 //! tail: value | key length u8 | 0
 //!       seed u64 | length u16 | key length u8 | 1      a synthetic value (see `Value`)
 //! ```
-//! As objects do, entries with synthetic values take the room of the full value, or of what is stored where
-//! that is more.
+//! Like objects, entries with synthetic values take the room of the full value, or of the stored
+//! form if that is longer.
 
 use pages::Value;
 use pages::format::page::{u16_at, u64_at};
 use pages::format::pointer::{Pointer, PointerFormat};
 use pages::memtable::SharedKey;
 
-/// Where an entry begins in its page, stored in front of all entries.
+/// Bytes of an entry's offset in its page. Offsets are stored before all entries.
 pub(crate) const OFFSET_BYTES: usize = 2;
 /// Length of the key, and flags.
 const TAIL_END_BYTES: usize = 2;
 const SEED_BYTES: usize = 8;
 const SYNTHETIC: u8 = 1;
-/// Bytes behind the key of a synthetic value, which takes no less.
+/// Bytes after the key of a synthetic value; it takes at least that much room.
 const SYNTHETIC_TAIL_BYTES: usize = SEED_BYTES + 2 + TAIL_END_BYTES;
 
-/// What an index says of a key.
+/// The index's information about a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mapping {
-    /// The value.
+    /// The value itself.
     Value(Value),
-    /// Where the value is.
+    /// The location of the value.
     At(Pointer),
     /// The key is deleted.
     Deleted,
 }
 
 impl Mapping {
-    /// What a pointer says that stands for no value beside its key.
+    /// Returns the mapping of a pointer without an inline value.
     pub(crate) fn of(pointer: Pointer) -> Self {
         if pointer.is_tombstone() { Self::Deleted } else { Self::At(pointer) }
     }
 }
 
-/// An entry as it is stored.
+/// An entry in its stored form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IndexEntry<'a> {
     pub key: &'a [u8],
     pub pointer: Pointer,
-    /// The value and what belongs to it, if it stands here; else nothing.
+    /// The inline value and its trailer; empty without an inline value.
     pub tail: &'a [u8],
 }
 
 impl IndexEntry<'_> {
-    /// Bytes that it takes in a page besides its offset.
+    /// Returns the bytes that the entry takes in a page, without its offset.
     #[inline]
     pub(crate) fn full_len(&self, format: PointerFormat) -> usize {
         let tail = if self.tail.is_empty() { 0 } else { full_tail_len(self.tail) };
@@ -62,7 +62,7 @@ impl IndexEntry<'_> {
         self.pointer.is_tombstone()
     }
 
-    /// What it says of its key.
+    /// Returns the mapping of the entry's key.
     pub(crate) fn mapping(&self) -> Mapping {
         match self.pointer {
             Pointer::INLINE => {
@@ -73,7 +73,7 @@ impl IndexEntry<'_> {
     }
 }
 
-/// An entry that a flush brings.
+/// An entry of a flush.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEntry {
     key: SharedKey,
@@ -82,12 +82,12 @@ pub(crate) struct NewEntry {
 }
 
 impl NewEntry {
-    /// The value is elsewhere, or there is none.
+    /// Creates an entry whose value is in the value log, or a tombstone.
     pub(crate) fn of_pointer(key: SharedKey, pointer: Pointer) -> Self {
         Self { key, pointer, tail: Box::default() }
     }
 
-    /// The value stands beside its key.
+    /// Creates an entry with an inline value.
     pub(crate) fn inline(key: SharedKey, value: &Value) -> Self {
         let tail = tail_of(key.len(), value).into();
         Self { key, pointer: Pointer::INLINE, tail }
@@ -98,7 +98,7 @@ impl NewEntry {
     }
 }
 
-/// What follows the key where the value stands beside it.
+/// Returns the bytes after the key of an entry with an inline value.
 fn tail_of(key_len: usize, value: &Value) -> Vec<u8> {
     let mut tail = Vec::new();
     let flags = match value {
@@ -118,13 +118,13 @@ fn tail_of(key_len: usize, value: &Value) -> Vec<u8> {
     tail
 }
 
-/// The length of the key of an entry that ends with `bytes`; `None` if no entry ends so.
+/// Returns the length of the key of an entry that ends with `bytes`; `None` if it is too short.
 pub(crate) fn key_len_before(bytes: &[u8]) -> Option<usize> {
     let (_, [key_len, _]) = bytes.split_last_chunk()?;
     Some(usize::from(*key_len))
 }
 
-/// The value in a tail. `None` if it is none.
+/// Decodes the value of a tail; `None` if it is invalid.
 pub(crate) fn value_of(tail: &[u8]) -> Option<Value> {
     let (stored, [_, flags]) = tail.split_last_chunk()?;
     match *flags {
@@ -137,7 +137,7 @@ pub(crate) fn value_of(tail: &[u8]) -> Option<Value> {
     }
 }
 
-/// Bytes that a tail takes in a page.
+/// Returns the bytes that a tail takes in a page.
 #[inline(never)]
 fn full_tail_len(tail: &[u8]) -> usize {
     match tail.split_last_chunk() {
@@ -148,13 +148,13 @@ fn full_tail_len(tail: &[u8]) -> usize {
     }
 }
 
-/// Bytes of an entry with its offset, at full length, whose value stands in it if there is one.
+/// Returns the bytes of an entry with its offset, at full length, with its value if that is inline.
 pub(crate) fn full_len(pointer_bytes: usize, key_len: usize, value_len: Option<u32>) -> usize {
     let tail = value_len.map_or(0, |len| len as usize + TAIL_END_BYTES);
     OFFSET_BYTES + pointer_bytes + key_len + tail
 }
 
-/// The same of the longest form that the value may be stored in.
+/// Like [`full_len`], for the longest form in which the value may be stored.
 pub(crate) fn most_len(pointer_bytes: usize, key_len: usize, value_len: u32) -> usize {
     let tail = (value_len as usize + TAIL_END_BYTES).max(SYNTHETIC_TAIL_BYTES);
     OFFSET_BYTES + pointer_bytes + key_len + tail

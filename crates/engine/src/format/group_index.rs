@@ -1,11 +1,11 @@
-//! The index of a group: the first page of it, which says with which key each of the others begins.
+//! The index of a group: its first page, which contains the first keys of the other pages.
 //!
 //! ```text
 //! header (entries: pages of the group besides this one)
 //! offset of each entry from the start of the page, u16
 //! entries: entries of the page u16 | its first key
 //! ```
-//! A group is pages of a level that follow one another and share an entry of its level list
+//! A group consists of adjacent pages of a level that share an entry of the level list
 //! (docs/decisions/0031). Cost of a search: `log2(pages)` comparisons.
 
 use pages::MAX_KEY_BYTES;
@@ -15,10 +15,10 @@ use pages::format::page::{self, HEADER_BYTES, Page, PageKind, u16_at};
 use crate::format::entry::OFFSET_BYTES;
 use crate::format::meta_segment::search_effort;
 
-/// Bytes of the number of entries of a page.
+/// Bytes of a page's number of entries.
 const COUNT_BYTES: usize = 2;
 
-/// The bytes of a group's first page, read as its index.
+/// The index of a group, in the bytes of its page.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupIndex<'a> {
     bytes: &'a [u8],
@@ -26,13 +26,14 @@ pub(crate) struct GroupIndex<'a> {
 }
 
 impl<'a> GroupIndex<'a> {
-    /// `None` if the page holds something else. It was found sound, or was just made.
+    /// Reads an index; `None` if the page contains something else. Requires: the page passed
+    /// [`Self::is_sound`], or was just built.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         let page = Page::parse(bytes).filter(|page| page.kind == PageKind::GroupIndex)?;
         Some(Self { bytes: page.bytes, pages: usize::from(page.entries) })
     }
 
-    /// Whether `bytes` are the index of a group of so many pages besides it. Cost: a look at each key.
+    /// Whether `bytes` are the index of a group of `pages` other pages. Cost: reads each key.
     pub(crate) fn is_sound(bytes: &[u8], pages: u16) -> bool {
         GroupIndex::new(bytes)
             .is_some_and(|index| index.pages == usize::from(pages) && index.is_in_order())
@@ -63,13 +64,14 @@ impl<'a> GroupIndex<'a> {
         (self.offset(place), end)
     }
 
-    /// The key that the page at `place` begins with, the index not counted.
+    /// Returns the first key of the page at `place`; the index page does not count.
     pub(crate) fn first_key(&self, place: usize) -> &'a [u8] {
         let (start, end) = self.range(place);
         &self.bytes[start + COUNT_BYTES..end]
     }
 
-    /// The one page that can hold `key`: the last that begins at or before it. `None` if all begin behind it.
+    /// Returns the one page that can hold `key`: the last whose first key is at most `key`. `None`
+    /// if all first keys are greater.
     pub(crate) fn covering(&self, key: &[u8]) -> Option<u16> {
         let (mut low, mut high) = (0, self.pages);
         while low < high {
@@ -83,7 +85,7 @@ impl<'a> GroupIndex<'a> {
         low.checked_sub(1).map(|place| place as u16)
     }
 
-    /// The last page that begins before `key`. `None` if none does.
+    /// Returns the last page whose first key is less than `key`; `None` if there is none.
     pub(crate) fn before(&self, key: &[u8]) -> Option<u16> {
         match self.covering(key)? {
             at if self.first_key(usize::from(at)) == key => at.checked_sub(1),
@@ -91,18 +93,18 @@ impl<'a> GroupIndex<'a> {
         }
     }
 
-    /// The last page.
+    /// Returns the last page.
     pub(crate) fn last(&self) -> Option<u16> {
         self.pages.checked_sub(1).map(|place| place as u16)
     }
 
-    /// What [`Self::covering`] costs.
+    /// Returns the effort of [`Self::covering`].
     pub(crate) fn effort(&self) -> Effort {
         search_effort(self.pages)
     }
 }
 
-/// The index of pages that begin with these keys and have so many entries, unsealed.
+/// Builds the index of pages with these first keys and numbers of entries, unsealed.
 pub(crate) fn build<'a>(pages: impl ExactSizeIterator<Item = (&'a [u8], u16)>) -> Vec<u8> {
     let count = pages.len();
     let base = HEADER_BYTES + count * OFFSET_BYTES;
@@ -119,12 +121,12 @@ pub(crate) fn build<'a>(pages: impl ExactSizeIterator<Item = (&'a [u8], u16)>) -
     page::finish(bytes)
 }
 
-/// Bytes that a page takes in the index of its group.
+/// Returns the bytes of a page's entry in the index of its group.
 pub(crate) fn entry_bytes(first_key: &[u8]) -> usize {
     OFFSET_BYTES + COUNT_BYTES + first_key.len()
 }
 
-/// Bytes of a page for entries of an index.
+/// Returns the bytes of a page for entries of an index.
 pub(crate) fn room(payload_bytes: u32) -> usize {
     payload_bytes as usize - HEADER_BYTES
 }

@@ -1,8 +1,8 @@
-//! Which values stand beside their keys, and what follows for the pages that entries take.
+//! The rule for inline values, and the resulting bounds of the pages that entries take.
 //!
-//! An entry with a value takes a quarter of a page at most. So the end of a page that has no room for one
-//! more entry is short, and whatever is merged into a level, its pages become little more than the entries
-//! are: compactions can count on the space that they find.
+//! An entry with an inline value takes at most a quarter of a page. So the unused end of a page
+//! that has no room for another entry is short, and after any merge a level's pages take only
+//! little more than its entries: compactions can rely on the space bounds computed here.
 
 use pages::MAX_KEY_BYTES;
 use pages::format::page::HEADER_BYTES;
@@ -12,38 +12,38 @@ use crate::format::entry::{self, OFFSET_BYTES};
 /// Bytes of the longest pointer.
 const MOST_POINTER_BYTES: usize = 7;
 
-/// Values up to some length stand beside their keys.
+/// The rule for inline values: values up to some length are stored beside their keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inlining {
-    /// The longest, in bytes; `None` if all are apart.
+    /// The longest inline value, in bytes; `None` if no value is inline.
     up_to: Option<u32>,
     payload_bytes: usize,
 }
 
 impl Inlining {
-    /// Values of up to `up_to` bytes; 0 is none.
+    /// Creates the rule for values of up to `up_to` bytes; 0 for no inline values.
     pub(crate) fn new(up_to: u32, payload_bytes: u32) -> Self {
         let payload_bytes = payload_bytes as usize;
         Self { up_to: (up_to > 0).then_some(up_to), payload_bytes }
     }
 
-    /// Whether any value stands beside its key.
+    /// Whether any value is stored inline.
     pub(crate) fn is_on(&self) -> bool {
         self.up_to.is_some()
     }
 
-    /// Bytes of a page for entries with their offsets.
+    /// Returns the bytes of a page for entries and their offsets.
     pub(crate) fn room(&self) -> usize {
         self.payload_bytes.saturating_sub(HEADER_BYTES)
     }
 
-    /// Whether a value stands beside its key.
+    /// Whether a value is stored inline.
     pub(crate) fn takes(&self, key_len: usize, value_len: u32) -> bool {
         let fits = || entry::most_len(MOST_POINTER_BYTES, key_len, value_len) <= self.room() / 4;
         self.up_to.is_some_and(|most| value_len <= most) && fits()
     }
 
-    /// Bytes of the longest entry there can be, with its offset.
+    /// Returns the bytes of the longest possible entry, with its offset.
     pub(crate) fn longest_entry(&self) -> usize {
         let without = OFFSET_BYTES + MOST_POINTER_BYTES + MAX_KEY_BYTES;
         let with_value =
@@ -51,23 +51,25 @@ impl Inlining {
         self.up_to.map_or(without, |up_to| without.max(with_value(up_to)))
     }
 
-    /// Bytes that the entries of a memtable of `bytes` take at most: it may have two objects more than fit.
+    /// Returns the maximum number of bytes of the entries of a memtable of `bytes`: it may exceed
+    /// its limit by two objects.
     pub(crate) fn entry_bytes_of(&self, bytes: usize) -> usize {
         match self.up_to {
             None => bytes,
-            // An entry with a short synthetic value takes 21 bytes besides the key, an object 19.
+            // An entry with a short synthetic value takes 21 bytes besides the key, an object takes
+            // 19.
             Some(_) => bytes + bytes / 8 + 2 * self.longest_entry(),
         }
     }
 
-    /// Pages that the entries of a memtable of `bytes` take at most. Keys may be longer than expected: it may
-    /// hold nothing but keys.
+    /// Returns the maximum number of pages of the entries of a memtable of `bytes`. Keys may be
+    /// longer than expected: the memtable may contain only keys.
     pub(crate) fn most_pages_of_memtable(&self, bytes: u64) -> u32 {
         self.most_pages(self.entry_bytes_of(bytes as usize))
     }
 
-    /// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
-    /// for one more entry.
+    /// Returns the maximum number of pages that `bytes` of entries take: the end of each page may
+    /// be too short for another entry.
     pub(crate) fn most_pages(&self, bytes: usize) -> u32 {
         let filled = self.room().saturating_sub(self.longest_entry()).max(1);
         bytes.div_ceil(filled) as u32 + 1
@@ -85,7 +87,7 @@ mod tests {
     use crate::format::entry::NewEntry;
     use crate::format::meta_segment::MetaSegmentBuilder;
 
-    /// Pages that entries of these lengths of keys and values come to in order, and their bytes.
+    /// Returns the pages and bytes of entries with these key and value lengths, in order.
     fn pages_of(inlining: &Inlining, lengths: &[(usize, u32)]) -> (u32, usize) {
         let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
         let (mut pages, mut bytes) = (1, 0);
@@ -124,7 +126,8 @@ mod tests {
             let inlining = Inlining::new(up_to, SHAPE.payload_bytes);
             let (pages, bytes) = pages_of(&inlining, &lengths);
             prop_assert!(pages <= inlining.most_pages(bytes));
-            let objects: usize = lengths.iter().map(|(key, value)| 19 + key + *value as usize).sum();
+            let objects: usize =
+                lengths.iter().map(|(key, value)| 19 + key + *value as usize).sum();
             prop_assert!(bytes <= inlining.entry_bytes_of(objects));
         }
     }

@@ -1,28 +1,28 @@
-//! Searching sorted keys of one length by eight bytes of each.
+//! Search in sorted keys of one length, by eight bytes of each.
 //!
-//! Keys that lie side by side share their first bytes, and the eight that follow tell nearly all of
-//! them apart. So a search compares numbers, and whole keys only where two of these are equal.
-//! Nothing is stored for it: the numbers are read from the keys where they lie.
+//! Adjacent keys share their first bytes, and the next eight bytes differ in nearly all of them. So
+//! a search compares numbers, and compares whole keys only if the numbers are equal. Nothing is
+//! stored for it: the numbers are read from the keys in place.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 pub(crate) const HEAD_BYTES: usize = 8;
 
-/// Keys of one length at equal distances, in order.
+/// Sorted keys of one length at equal distances.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyHeads<'a> {
-    /// From the beginning of the first key to the end of the last one.
+    /// The bytes from the start of the first key to the end of the last one.
     bytes: &'a [u8],
     stride: usize,
     key_bytes: usize,
-    /// Where in each key the bytes lie that are compared first; all keys are equal before them.
+    /// The position in each key of the eight bytes compared first; all keys are equal before it.
     head_at: usize,
 }
 
 impl<'a> KeyHeads<'a> {
     /// Keys of `key_bytes` bytes, one every `stride` bytes of `bytes`. `None` if there is no key or
-    /// they are too short.
+    /// keys are too short.
     pub(crate) fn new(bytes: &'a [u8], stride: usize, key_bytes: usize) -> Option<Self> {
         let last_head = key_bytes.checked_sub(HEAD_BYTES)?;
         let first = bytes.get(..key_bytes)?;
@@ -30,14 +30,16 @@ impl<'a> KeyHeads<'a> {
         Some(Self { bytes, stride, key_bytes, head_at })
     }
 
-    /// The first of the keys `within` that is at least `key`; its end if there is none.
+    /// Returns the first of the keys `within` that is at least `key`; the end of `within` if there
+    /// is none.
     pub(crate) fn lower_bound(&self, key: &[u8], within: Range<usize>) -> usize {
         let wanted = match self.wanted(key) {
             Ok(wanted) => wanted,
             Err(Ordering::Less) => return within.start,
             Err(_) => return within.end,
         };
-        // By heads alone; keys are compared whole where that ends, and few heads are the same.
+        // Searches by heads first; whole keys are compared only at the end, because few heads are
+        // equal.
         let at = lower_bound(within.clone(), |index| self.head(index).cmp(&wanted));
         let is_less = at < within.end && self.compare(at, wanted, key) == Ordering::Less;
         if is_less {
@@ -47,7 +49,7 @@ impl<'a> KeyHeads<'a> {
         }
     }
 
-    /// The same, for a key that probably is near the first of them.
+    /// Like [`Self::lower_bound`], for a key that is probably near the start of `within`.
     pub(crate) fn gallop(&self, key: &[u8], within: Range<usize>) -> usize {
         match self.wanted(key) {
             Ok(wanted) => gallop(within, |index| self.compare(index, wanted, key)),
@@ -56,7 +58,8 @@ impl<'a> KeyHeads<'a> {
         }
     }
 
-    /// The number to look for; if `key` does not share what all keys share, how it compares to all.
+    /// Returns the number to search for, or how `key` compares to all keys if it does not share
+    /// their common bytes.
     fn wanted(&self, key: &[u8]) -> Result<u64, Ordering> {
         let shared = &self.bytes[..self.head_at];
         if begins_with(key, shared) {
@@ -77,14 +80,14 @@ impl<'a> KeyHeads<'a> {
         if own == wanted { self.compare_whole(index, key) } else { own.cmp(&wanted) }
     }
 
-    /// Apart, so that what a search does again and again stays small enough to be inlined.
+    /// A separate function so that the search loop stays small enough to be inlined.
     #[inline(never)]
     fn compare_whole(&self, index: usize, key: &[u8]) -> Ordering {
         self.bytes[index * self.stride..][..self.key_bytes].cmp(key)
     }
 }
 
-/// As [`lower_bound`], for what is probably near the first of the indices.
+/// Like [`lower_bound`], for a position that is probably near the start of `within`.
 pub(crate) fn gallop(within: Range<usize>, compare: impl Fn(usize) -> Ordering) -> usize {
     let Range { start, end } = within;
     let is_less = |index: usize| index < end && compare(index) == Ordering::Less;
@@ -98,9 +101,10 @@ pub(crate) fn gallop(within: Range<usize>, compare: impl Fn(usize) -> Ordering) 
     lower_bound(start + step / 2 + 1..end.min(start + step), compare)
 }
 
-/// The first of the indices `within` that does not compare as less; its end if there is none.
+/// Returns the first of the indices `within` that does not compare as less; the end of `within` if
+/// there is none.
 ///
-/// The pivots of two steps of a binary search are looked at together, so that the cache misses of a
+/// The pivots of two steps of a binary search are read together, so that the cache misses of a
 /// simulation's large memory overlap.
 pub(crate) fn lower_bound(within: Range<usize>, compare: impl Fn(usize) -> Ordering) -> usize {
     let (mut low, mut len) = (within.start, within.len());
@@ -114,7 +118,7 @@ pub(crate) fn lower_bound(within: Range<usize>, compare: impl Fn(usize) -> Order
     (low..low + len).find(|index| compare(*index) != Ordering::Less).unwrap_or(low + len)
 }
 
-/// The number of leading bytes that two keys share.
+/// Returns the number of leading bytes that two keys share.
 pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     let (words, _) = a.as_chunks::<HEAD_BYTES>();
     let (others, _) = b.as_chunks::<HEAD_BYTES>();
@@ -128,7 +132,8 @@ pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     equal + a[equal..].iter().zip(&b[equal..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Whether `key` begins with `shared`, which mostly is so. Not a call, as the library's comparison is.
+/// Whether `key` begins with `shared`, which is the common case. Inlined, unlike the library's
+/// comparison.
 #[inline]
 pub(crate) fn begins_with(key: &[u8], shared: &[u8]) -> bool {
     let Some(own) = key.get(..shared.len()) else { return false };
@@ -140,7 +145,7 @@ pub(crate) fn begins_with(key: &[u8], shared: &[u8]) -> bool {
     last == own_last && words.iter().zip(own_words).all(|(a, b)| a == b)
 }
 
-/// The first eight bytes as a number that orders as they do; missing bytes count as zero.
+/// Returns the first eight bytes as a number with the same order; missing bytes count as zero.
 pub(crate) fn head(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.first_chunk() {
         return u64::from_be_bytes(*word);
@@ -156,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Keys of `len` bytes of a small alphabet, so that many share what comes first.
+    /// Generates keys of `len` bytes of a small alphabet, so that many have a common prefix.
     fn keys(len: usize) -> impl Strategy<Value = Vec<Vec<u8>>> {
         let byte = prop_oneof![Just(0), Just(1), Just(b'a'), Just(255)];
         let key = prop::collection::vec(byte, len);
@@ -167,7 +172,8 @@ mod tests {
         #[test]
         fn finds_what_a_search_through_all_keys_finds(
             (keys, wanted) in (8..20_usize).prop_flat_map(|len| {
-                let any = prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..24);
+                let any =
+                    prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..24);
                 (keys(len), prop::collection::vec(any, 1..20))
             }),
             gap in 0..5_usize,

@@ -1,20 +1,22 @@
-//! Meta segments: one page each of sorted keys and where their values are (research: `PinK` 1.3).
+//! Meta segments: one page each of sorted keys and the locations of their values (research: `PinK`
+//! 1.3).
 //!
 //! ```text
-//! header (entries; 26..28: stride; 28: bytes of a pointer; 29: whether values stand here; 30..32: tail)
+//! header (entries; 26..28: stride; 28: bytes of a pointer; 29: whether it has values;
+//!         30..32: tail)
 //! offset of each entry from the start of the page, u16
 //! entries: pointer | key, or a key and its value (see `entry`)
 //! ```
-//! The stride is the length of an entry if all are alike, else 0: with it a search computes where
-//! an entry is and leaves the offsets alone. The tail is what of each follows the key then. An entry
-//! ends where the next one begins, the last one at the end of what is stored, so keys need no length.
-//! The published layout reserves 1 KiB for offsets; two bytes an entry hold more. Cost of a search:
-//! `log2(entries)` comparisons; where all keys have the same length fewer, of eight bytes of each
-//! ([`Outline`], [`KeyHeads`]).
+//! The stride is the length of an entry if all entries have the same length, else 0: with a stride
+//! a search computes positions and ignores the offsets. The tail is the number of bytes after each
+//! key in that case. An entry ends where the next one begins, the last one at the end of the stored
+//! bytes, so keys need no length. The published layout reserves 1 KiB for offsets; two bytes an
+//! entry hold more entries. Cost of a search: `log2(entries)` comparisons; if all keys have the
+//! same length, fewer, of eight bytes each ([`Outline`], [`KeyHeads`]).
 //!
-//! [`MetaSegment::is_sound`] looks at every offset, and where values stand at every entry, once for a
-//! page that was read; from then on [`MetaSegment::new`] takes them as they are, and so it does for
-//! what merges make.
+//! [`MetaSegment::is_sound`] checks every offset, and every entry if values may be inline, once for
+//! each page that is read; after that [`MetaSegment::new`] trusts them, as it trusts the output of
+//! merges.
 
 mod builder;
 
@@ -35,19 +37,19 @@ use crate::format::outline::Outline;
 pub(crate) struct MetaSegment<'a> {
     bytes: &'a [u8],
     count: usize,
-    /// Length of every entry, or 0 if they differ.
+    /// The length of every entry, or 0 if lengths differ.
     stride: usize,
     layout: Layout,
     format: PointerFormat,
 }
 
-/// What the header says of entries.
+/// The header's description of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     pointer_bytes: u8,
-    /// Some values stand beside their keys.
+    /// Whether some values are inline.
     has_values: bool,
-    /// Bytes behind the key of each entry, if all are alike.
+    /// Bytes after the key of each entry, if all entries are alike.
     tail: u16,
 }
 
@@ -66,7 +68,8 @@ impl Layout {
 }
 
 impl<'a> MetaSegment<'a> {
-    /// `None` if the page holds something else. The page was found sound or made by a merge.
+    /// Reads a segment; `None` if the page contains something else. Requires: the page passed
+    /// [`Self::is_sound`] or was built by a merge.
     pub(crate) fn new(bytes: &'a [u8], format: PointerFormat) -> Option<Self> {
         let page = Page::parse(bytes)?;
         let layout = Layout::of_number(page.large)?;
@@ -76,8 +79,8 @@ impl<'a> MetaSegment<'a> {
         is_one.then_some(Self { bytes: page.bytes, count, stride, layout, format })
     }
 
-    /// Whether `bytes` are a meta segment in which every entry lies where entries can be. Cost: a
-    /// look at each offset, and where values may stand beside keys at each entry.
+    /// Whether `bytes` are a meta segment with a possible position for every entry. Cost: reads
+    /// each offset, and each entry if values may be inline.
     pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat, inlining: &Inlining) -> bool {
         let Some(segment) = MetaSegment::new(bytes, format) else { return false };
         if !segment.has_sound_offsets() {
@@ -118,14 +121,15 @@ impl<'a> MetaSegment<'a> {
             })
     }
 
-    /// Bytes of an entry with its offset, at full length, where values may stand beside keys; `None` if it
-    /// is no entry. It lies in the page.
+    /// Returns the bytes of an entry with its offset, at full length, if values may be inline;
+    /// `None` if it is invalid. Requires: the entry is within the page.
     fn sound_len(&self, index: usize) -> Option<usize> {
         let (start, end) = self.entry_range(index);
         let rest = &self.bytes[start + self.format.bytes..end];
         let pointer = self.format.or_inline(self.format.decode(&self.bytes[start..]));
         let has_value = pointer == Pointer::INLINE;
-        // Without values in the segment that number would be a place, until a merge makes it a value.
+        // Without values in the segment this pointer would be a location, until a merge turned it
+        // into the mark of a value.
         (self.layout.has_values || !has_value).then_some(())?;
         let key_len = if has_value { entry::key_len_before(rest)? } else { rest.len() };
         let (key, tail) = rest.split_at_checked(key_len)?;
@@ -140,8 +144,8 @@ impl<'a> MetaSegment<'a> {
         self.count
     }
 
-    /// Whether a segment that is sound is the one that a level list has with `entries` entries, the
-    /// first of `first_key`, in front of the one that begins with `next`. Cost: a look at each key.
+    /// Whether a valid segment matches its entry in a level list: `entries` entries, beginning with
+    /// `first_key`, before the segment that begins with `next`. Cost: reads each key.
     pub(crate) fn is_listed(&self, entries: u16, first_key: &[u8], next: Option<&[u8]>) -> bool {
         let keys = (0..self.count).map(|index| self.key(index));
         self.count == usize::from(entries)
@@ -156,7 +160,7 @@ impl<'a> MetaSegment<'a> {
         &self.bytes[start + self.format.bytes..end - self.tail_len(start, end)]
     }
 
-    /// Bytes of an entry that follow its key.
+    /// Returns the bytes of an entry after its key.
     #[inline]
     fn tail_len(&self, start: usize, end: usize) -> usize {
         if self.layout.has_values && self.stride == 0 {
@@ -165,7 +169,7 @@ impl<'a> MetaSegment<'a> {
         usize::from(self.layout.tail)
     }
 
-    /// Apart, so that what merges do for each entry is inlined.
+    /// A separate function so that the part that merges run for each entry is inlined.
     #[inline(never)]
     fn tail_len_of_its_own(&self, start: usize, end: usize) -> usize {
         if self.pointer_at(start) != Pointer::INLINE {
@@ -182,7 +186,7 @@ impl<'a> MetaSegment<'a> {
         if self.layout.has_values { self.format.or_inline(pointer) } else { pointer }
     }
 
-    /// The entry as it is stored.
+    /// Returns the entry in its stored form.
     #[inline]
     pub(crate) fn entry(&self, index: usize) -> IndexEntry<'a> {
         let (start, end) = self.entry_range(index);
@@ -191,7 +195,7 @@ impl<'a> MetaSegment<'a> {
         IndexEntry { key, pointer: self.pointer_at(start), tail: &self.bytes[tail..end] }
     }
 
-    /// What the entry says of its key.
+    /// Returns the mapping of the entry's key.
     pub(crate) fn mapping(&self, index: usize) -> Mapping {
         if self.layout.has_values {
             return self.entry(index).mapping();
@@ -213,13 +217,13 @@ impl<'a> MetaSegment<'a> {
         page::u16_at(self.bytes, HEADER_BYTES + index * OFFSET_BYTES) as usize
     }
 
-    /// What [`Self::find`] costs.
+    /// Returns the effort of [`Self::find`].
     pub(crate) fn effort(&self) -> Effort {
         search_effort(self.count)
     }
 
-    /// What a search of these bytes knows beforehand, if they are a segment whose keys all have the
-    /// same length.
+    /// Returns the outline of these bytes, if they are a segment whose keys all have the same
+    /// length.
     pub(crate) fn outline_of(bytes: &[u8]) -> Option<Outline> {
         let page = Page::parse(bytes).filter(|page| page.kind == PageKind::Meta)?;
         let (count, stride) = (usize::from(page.entries), usize::from(page.small));
@@ -230,7 +234,7 @@ impl<'a> MetaSegment<'a> {
         Outline::new(page.bytes, first_key, count, stride, key_bytes, layout.has_values)
     }
 
-    /// What is stored for `key`.
+    /// Returns the mapping of `key`, if the segment has it.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Mapping> {
         let at = if let Some(outline) = Self::outline_of(self.bytes) {
             outline.find(self.bytes, key, outline.aim(key)?)?
@@ -241,7 +245,7 @@ impl<'a> MetaSegment<'a> {
         Some(self.mapping(at))
     }
 
-    /// The first entry whose key is at least `key`; the number of entries if there is none.
+    /// Returns the first entry whose key is at least `key`; the number of entries if there is none.
     pub(crate) fn lower_bound(&self, key: &[u8]) -> usize {
         match self.heads() {
             Some(heads) => heads.lower_bound(key, 0..self.count),
@@ -249,8 +253,8 @@ impl<'a> MetaSegment<'a> {
         }
     }
 
-    /// The same among the entries from `from` on, near which it probably is. `heads` are this
-    /// segment's, for whoever searches it often.
+    /// Like [`Self::lower_bound`], among the entries from `from` on, if the result is probably near
+    /// `from`. `heads` are this segment's heads, passed in by callers that search it often.
     pub(crate) fn gallop(&self, heads: Option<KeyHeads<'_>>, key: &[u8], from: usize) -> usize {
         match heads {
             Some(heads) => heads.gallop(key, from..self.count),
@@ -258,7 +262,7 @@ impl<'a> MetaSegment<'a> {
         }
     }
 
-    /// The keys as numbers, if all have the same length.
+    /// Returns the keys as numbers, if all keys have the same length.
     pub(crate) fn heads(&self) -> Option<KeyHeads<'a>> {
         let around = self.format.bytes + usize::from(self.layout.tail);
         let key_bytes = self.stride.checked_sub(around)?;
@@ -268,14 +272,14 @@ impl<'a> MetaSegment<'a> {
     }
 }
 
-/// What a search among so many entries costs: the comparisons of a binary one.
+/// Returns the effort of a search among `entries` entries: the comparisons of a binary search.
 pub(crate) fn search_effort(entries: usize) -> Effort {
     let key_compares = entries.checked_ilog2().map_or(0, |steps| steps + 1);
     Effort { key_compares, ..Effort::default() }
 }
 
-/// Entries with keys of `key_len` bytes that fit in a page, with values of so many bytes if those stand
-/// beside them.
+/// Returns the number of entries with keys of `key_len` bytes that fit in a page, with values of
+/// `value_len` bytes if those are inline.
 pub(crate) fn entries_per_page(
     payload_bytes: u32,
     pointer_bytes: usize,
@@ -305,7 +309,7 @@ mod tests {
         })
     }
 
-    /// The `i`th entry: it leads to a page, or has its value beside it.
+    /// Returns the `i`th entry, with a pointer to a page or an inline value.
     fn entry(payload_bytes: u32, i: u32, key: Vec<u8>, value: Option<Value>) -> NewEntry {
         if let Some(value) = value {
             return NewEntry::inline(key.into(), &value);
@@ -314,7 +318,8 @@ mod tests {
         NewEntry::of_pointer(key.into(), pointer)
     }
 
-    /// A full segment of these keys: each leads to a page, or has its value beside it, as `value_of` says.
+    /// Builds a full segment of these keys. `value_of` returns the inline value; without it an
+    /// entry has a pointer.
     fn segment(
         payload_bytes: u32,
         key_of: impl Fn(u32) -> Vec<u8>,

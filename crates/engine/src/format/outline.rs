@@ -1,52 +1,55 @@
-//! What a search knows of a segment before it looks into it: where its keys lie, and between which
-//! numbers they are.
+//! Outlines: facts about a segment that a search uses before it reads the segment: the positions of
+//! its keys and the range of their numbers.
 //!
-//! Level lists keep it beside segments that are in memory. A search begins where the key would be if keys
-//! were spread evenly, as those that were hashed are; the place is known without a look at the segment,
-//! and so can be on its way from a simulation's large memory early. From there it goes on by eight bytes
-//! of each key (see `key_heads`). Cost: six or seven comparisons of numbers among a few hundred evenly
-//! spread keys, twice the logarithm at worst. Memory: 20 bytes a segment.
+//! Level lists store the outlines of segments that are in memory. A search begins where the key
+//! would be if keys were evenly spread, as hashed keys are. This position is known without reading
+//! the segment, so the cache line can be prefetched early from a simulation's large memory. From
+//! there the search continues by eight bytes of each key (see `key_heads`). Cost: six or seven
+//! comparisons of numbers among a few hundred evenly spread keys, twice the logarithm at worst.
+//! Memory: 20 bytes a segment.
 
 use runtime::prefetch;
 
 use crate::format::key_heads::{HEAD_BYTES, common_len, head};
 
-/// A segment whose keys all have the same length.
+/// The outline of a segment whose keys all have the same length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outline {
-    /// Where in the page the head of the first key lies.
+    /// The position of the first key's head in the page.
     first_head: u16,
-    /// Bytes from one key to the next.
+    /// The distance of consecutive keys, in bytes.
     stride: u16,
-    /// Number of the last key.
+    /// The index of the last key.
     last: u16,
-    /// How far from the aim a search looks next: about as far as aims at evenly spread keys are off.
+    /// The first step of a search from the aim: about the typical error of the aim at evenly spread
+    /// keys.
     step: u8,
     /// Bytes of a key.
     key_bytes: u8,
-    /// Where in each key the bytes lie that are compared; all keys are equal before them.
+    /// The position in each key of the bytes that are compared; all keys are equal before it.
     head_at: u8,
-    /// Heads are decimal digits.
+    /// Whether heads consist of decimal digits.
     are_decimal: bool,
-    /// Values stand behind the keys.
+    /// Whether values follow the keys.
     has_values: bool,
-    /// The number of the first head, and how far above it that of the last one is; see [`number_of`].
+    /// The number of the first head, and the difference to that of the last head; see
+    /// [`number_of`].
     low: u32,
     span: u32,
 }
 
-/// Where a search for a key begins.
+/// The start of a search for a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aim {
     /// The head of the key.
     wanted: u64,
-    /// The number of the entry where it may be.
+    /// The index of the expected entry.
     at: usize,
 }
 
 impl Outline {
-    /// The outline of `count` keys of `key_bytes` bytes, the first of which begins at `first_key` of
-    /// the page; `None` if there are none or they are too short.
+    /// Creates the outline of `count` keys of `key_bytes` bytes, the first of which begins at
+    /// `first_key` in the page; `None` if there are no keys or they are too short.
     pub(crate) fn new(
         page: &[u8],
         first_key: usize,
@@ -76,12 +79,12 @@ impl Outline {
         })
     }
 
-    /// Whether values stand behind the keys.
+    /// Whether values follow the keys.
     pub(crate) fn has_values(&self) -> bool {
         self.has_values
     }
 
-    /// Where to begin the search for `key`; `None` if no key has its length.
+    /// Returns the start of the search for `key`; `None` if keys have another length.
     pub(crate) fn aim(&self, key: &[u8]) -> Option<Aim> {
         if key.len() != usize::from(self.key_bytes) {
             return None;
@@ -92,7 +95,7 @@ impl Outline {
         Some(Aim { wanted, at: at as usize })
     }
 
-    /// Hints that a search from `aim` will come.
+    /// Prefetches the bytes that a search from `aim` will read.
     pub(crate) fn prefetch(&self, page: &[u8], aim: Aim) {
         let place = usize::from(self.first_head) + aim.at * usize::from(self.stride);
         let step = usize::from(self.step) * usize::from(self.stride);
@@ -103,13 +106,13 @@ impl Outline {
         }
     }
 
-    /// The number of the entry of `key`, which was aimed at.
+    /// Returns the index of the entry of `key`, starting at `aim`.
     #[expect(clippy::inline_always, reason = "each Get does it in every level")]
     #[inline(always)]
     pub(crate) fn find(&self, page: &[u8], key: &[u8], aim: Aim) -> Option<usize> {
         let heads = &page[usize::from(self.first_head)..];
         let mut at = self.first_from(heads, aim);
-        // Few heads are the same. What all keys share is compared here only.
+        // Few heads are equal. The bytes that all keys share are compared only here.
         while at <= usize::from(self.last) && self.head(heads, at) == aim.wanted {
             let start = usize::from(self.first_head) + at * usize::from(self.stride);
             let own = &page[start - usize::from(self.head_at)..];
@@ -121,13 +124,13 @@ impl Outline {
         None
     }
 
-    /// Where in the page the entry `at` begins, whose key stands behind its pointer.
+    /// Returns the position in the page of the entry `at`, which begins with its pointer.
     pub(crate) fn entry(&self, at: usize, pointer_bytes: usize) -> usize {
         let key = usize::from(self.first_head) - usize::from(self.head_at);
         key - pointer_bytes + at * usize::from(self.stride)
     }
 
-    /// The first key whose head is not less than the one aimed at.
+    /// Returns the first key whose head is not less than that of the aim.
     fn first_from(&self, heads: &[u8], aim: Aim) -> usize {
         let count = usize::from(self.last) + 1;
         let is_less = |index: usize| self.head(heads, index) < aim.wanted;
@@ -170,8 +173,8 @@ impl Outline {
     }
 }
 
-/// A head as a number that is spread as evenly as keys are: that which its decimal digits spell, if it
-/// has any.
+/// Returns a head as a number that is as evenly spread as the keys are: the number spelled by its
+/// decimal digits, if it has any.
 fn number_of(head: u64, is_decimal: bool) -> u32 {
     if is_decimal { spelled(head) } else { (head >> 32) as u32 }
 }
@@ -181,12 +184,13 @@ fn are_digits(head: u64) -> bool {
     const HIGH_HALVES: u64 = 0xF0F0_F0F0_F0F0_F0F0;
     const SIXES: u64 = 0x0606_0606_0606_0606;
     const ZEROS: u64 = 0x3030_3030_3030_3030;
-    // The high half of a digit is 3, and still is when 6 is added to the low one. Without a carry into
-    // the next byte: the first test has excluded what would give one.
+    // The high half of a digit is 3, and still is after 6 is added to the low half. There is no
+    // carry into the next byte: the first test excludes bytes that would give one.
     head & HIGH_HALVES == ZEROS && (head + SIXES) & HIGH_HALVES == ZEROS
 }
 
-/// The number that eight decimal digits spell: neighbours are joined three times. Of other bytes, any.
+/// Returns the number that eight decimal digits spell, by joining neighbours three times. Arbitrary
+/// for other bytes.
 fn spelled(head: u64) -> u32 {
     const TENS: u64 = 10 << 8 | 1;
     const HUNDREDS: u64 = 100 << 16 | 1;
@@ -203,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of these keys, each behind `gap` bytes, and its outline.
+    /// Returns a page of these keys, each after `gap` bytes, and its outline.
     fn outlined(keys: &[Vec<u8>], gap: usize) -> (Vec<u8>, Option<Outline>) {
         let mut page = vec![1; 10];
         for key in keys {
@@ -215,7 +219,7 @@ mod tests {
         (page, outline)
     }
 
-    /// Keys of `len` bytes of a small alphabet, so that many share what comes first.
+    /// Generates keys of `len` bytes of a small alphabet, so that many have a common prefix.
     fn keys(len: usize) -> impl Strategy<Value = Vec<Vec<u8>>> {
         let byte = prop_oneof![Just(0), Just(1), Just(b'1'), Just(b'9'), Just(255)];
         let key = prop::collection::vec(byte, len);
@@ -234,7 +238,9 @@ mod tests {
             let longer = keys.iter().map(|key| [&key[..], b"\0"].concat());
             let shorter = keys.iter().map(|key| key[..key.len() - 1].to_vec());
             let changed = keys.iter().map(|key| [&[key[0] ^ 1], &key[1..]].concat());
-            for key in keys.iter().cloned().chain(longer).chain(shorter).chain(changed).chain(others) {
+            for key in
+                keys.iter().cloned().chain(longer).chain(shorter).chain(changed).chain(others)
+            {
                 let found = outline.aim(&key).and_then(|aim| {
                     outline.prefetch(&page, aim);
                     outline.find(&page, &key, aim)

@@ -1,4 +1,4 @@
-//! Tables in columns: the pages of one, any of which may be something else.
+//! Columnar tables: the pages of a table, any of which may be replaced.
 
 use fuzz::{Answer, unsealed};
 use pages::format::codec::{Reader, Writer};
@@ -43,7 +43,7 @@ fn fuzz_columns() {
     });
 }
 
-/// Everything that is done with the pages of a table.
+/// Runs all read operations on the pages of a table.
 fn walk(bytes: &[u8]) -> Option<()> {
     let input = &mut Reader::new(bytes);
     let columns = ColumnPages::of_number(input.u32()?)?;

@@ -1,4 +1,4 @@
-//! Rows of fields: edits, dumps, filters.
+//! Sequences of fields: edits, dumps, filters.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -52,7 +52,7 @@ fn fuzz_filter() {
     });
 }
 
-/// Segments that begin with these keys, in pages or in memory.
+/// Returns segments that begin with these keys, in pages or in memory.
 fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegment> {
     let is_pinned = rng.chance(0.3);
     let named = |key: &Vec<u8>| {
@@ -63,7 +63,7 @@ fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegmen
             assert!(builder.push(&IndexEntry { key, pointer, tail: &[] }));
             (Location::Pinned(PageImage::new(&builder.finish())), 1, None)
         } else if rng.chance(0.5) {
-            // At the beginning of an extent, which has room for it.
+            // At the start of an extent, so that the extent has room for it.
             let first = PageNo(page.0 - page.0 % SHAPE.pages_per_extent);
             let mut part = || 1 + rng.below(9) as u8;
             let pages = ColumnPages { filter: part(), keys: part(), addresses: part() };
@@ -83,7 +83,7 @@ fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegmen
     keys.iter().map(named).collect()
 }
 
-/// What a search does in each level.
+/// Runs the operations of a search in each level.
 fn walk_version(version: &Version) {
     version.assert_consistent();
     let _ = version.range_pointers();
@@ -101,7 +101,7 @@ fn walk_version(version: &Version) {
     }
 }
 
-/// A level of each length there can be at most, and what an edit does to it.
+/// Returns a version with levels of several lengths and locations.
 fn base(pool: &Rc<Pool>) -> Version {
     let rng = &mut Rng::new(1);
     let level = |level: usize, rng: &mut Rng| {
@@ -120,7 +120,7 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
         .map(|i| format!("k{:02}{:06}", at, 500_000 + i).into_bytes())
         .skip(usize::from(range.is_empty()))
         .collect();
-    // Behind the segment that is there, if that stays.
+    // If the existing segment stays, the new ones follow it.
     let range = if range.is_empty() { at + 1..at + 1 } else { range };
     let mut changes = Changes::default();
     for _ in 0..rng.below(4) {

@@ -56,7 +56,7 @@ fn inlining() -> Inlining {
     Inlining::new(u32::MAX, SHAPE.payload_bytes)
 }
 
-/// Everything that is done with a segment.
+/// Runs all read operations on a segment.
 fn walk_segment(segment: MetaSegment<'_>) {
     let _ = segment.effort();
     let count = segment.len();

@@ -17,7 +17,7 @@ use crate::tables::table::{IndexedPage, TableId, TableIndex, TableMeta};
 use crate::tables::tree::tests::table;
 use crate::tables::tree::{Tree, TreeEdit};
 
-/// Tables in two levels, at places that a small medium has.
+/// Returns tables in two levels, at locations that a small medium has.
 fn tree(rng: &mut Rng) -> Tree<Rc<TableMeta>> {
     let mut id = 0;
     let mut next = |first: u8, last: u8, rng: &mut Rng| {

@@ -1,16 +1,16 @@
-//! Merging in hardware: the cost model and the data path of `PinK`'s accelerator (`PinK`,
-//! USENIX ATC'20).
+//! The merge accelerator of `PinK` (USENIX ATC'20): its cost model and its data path.
 //!
-//! The accelerator sits beside the flash and merges meta segments from there: both inputs are read
-//! from flash, so what a pinned level gives is written out first, for this one reader. The firmware
-//! sets each merge up and rebuilds the level list from the result; in between its cores are free.
-//! The hardware takes one merge at a time, reads `bytes_per_cycle` of its inputs each cycle, and
-//! cannot take entries longer than `max_entry_bytes`: merges that meet one are the processor's.
+//! The accelerator is next to the flash and merges meta segments that it reads from flash. Segments
+//! of a pinned level exist only in memory, so they are first written to flash for the accelerator
+//! alone. The firmware sets up each merge and rebuilds the level list from the result; its cores
+//! are free during the merge. The hardware runs one merge at a time, reads `bytes_per_cycle` of
+//! input each cycle, and cannot merge entries longer than `max_entry_bytes`: the processor does
+//! merges that have such an entry.
 //!
-//! Reading, merging and writing of one slice follow one another here, as they do with the processor;
-//! the hardware would overlap them. Merges within memory (flushes into a pinned L1, compactions
-//! between pinned levels) and flushes into an unpinned L1 stay with the processor: one of their inputs
-//! has never been a segment in flash, or none needs to be.
+//! Reading, merging and writing of a slice run one after the other here, as they do with the
+//! processor; real hardware would overlap them. The processor also does merges within memory
+//! (flushes into a pinned L1, compactions between pinned levels) and flushes into an unpinned L1:
+//! an input of these merges was never a segment in flash, or no flash is involved.
 
 use std::ops::Range;
 
@@ -29,25 +29,25 @@ use crate::lsm::location::Location;
 use crate::lsm::picker::Slice;
 use crate::lsm::version::Version;
 
-/// A merge accelerator, as a device has it.
+/// A merge accelerator of a device.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accelerator {
-    /// Clock, in MHz.
+    /// Clock frequency, in MHz.
     pub clock_mhz: f64,
-    /// Bytes of input it takes each cycle.
+    /// Input bytes merged per cycle.
     pub bytes_per_cycle: u32,
-    /// The longest entry, key and pointer or value, that it can merge, in bytes.
+    /// The longest entry that can be merged (key and pointer or value), in bytes.
     pub max_entry_bytes: u32,
-    /// Time that a firmware core sets one merge up for, in microseconds.
+    /// Time of a firmware core to set up one merge, in microseconds.
     pub setup_us: f64,
-    /// Time that a firmware core takes to put one segment of the result into the level list, in
+    /// Time of a firmware core to put one segment of the result into the level list, in
     /// microseconds.
     pub segment_us: f64,
 }
 
 impl Accelerator {
-    /// Everything that is wrong with these numbers, in words.
+    /// Returns a message for each invalid parameter.
     pub fn problems(&self) -> Vec<String> {
         let problems = [
             bounds::range("clock_mhz", self.clock_mhz, 0.001..=1e6),
@@ -58,19 +58,19 @@ impl Accelerator {
         problems.into_iter().flatten().collect()
     }
 
-    /// How long it merges `bytes` of input.
+    /// Returns the time that the hardware takes to merge `bytes` of input.
     fn time_for(&self, bytes: u64) -> Nanos {
         let cycles = bytes.div_ceil(u64::from(self.bytes_per_cycle));
         Nanos((cycles as f64 * 1_000.0 / self.clock_mhz).ceil() as u64)
     }
 
-    /// What a merge costs the firmware that gives `segments`.
+    /// Returns the firmware time of a merge that writes `segments` segments.
     fn firmware_time_for(&self, segments: usize) -> Nanos {
         Nanos::from_micros_f64(self.setup_us + self.segment_us * segments as f64)
     }
 }
 
-/// The accelerator of a running store: serves one merge at a time.
+/// The accelerator of a running store. It runs one merge at a time.
 pub(crate) struct MergeUnit {
     device: Accelerator,
     server: Cores,
@@ -78,11 +78,11 @@ pub(crate) struct MergeUnit {
 
 impl MergeUnit {
     pub(crate) fn new(handle: Handle, device: Accelerator) -> Self {
-        // The quantum means nothing: merges are not cut into slices.
+        // The quantum has no effect: merges are not split into slices.
         Self { device, server: Cores::new(handle, 1, Nanos(1)) }
     }
 
-    /// Whether no entry of these segments is too long for it.
+    /// Whether every entry of these segments is short enough for the accelerator.
     fn takes(&self, pages: &[PageImage], format: PointerFormat) -> bool {
         pages.iter().all(|page| {
             let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
@@ -92,25 +92,25 @@ impl MergeUnit {
         })
     }
 
-    /// Carries what it has been given to do.
+    /// Saves or restores the accelerator's booked time (see [`Carrier`]).
     pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         self.server.carry(by)
     }
 
-    /// How long it has been at work.
+    /// Returns the total time that the accelerator was busy.
     pub(crate) fn busy(&self) -> Nanos {
         self.server.busy()
     }
 }
 
-/// Who merges.
+/// The unit that does a merge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Merger {
     Processor,
     Accelerator,
 }
 
-/// The inputs of a merge, and who merges them.
+/// The inputs of a merge and the unit that merges them.
 pub(crate) struct Inputs {
     pub newer: Vec<PageImage>,
     pub older: Vec<PageImage>,
@@ -118,13 +118,13 @@ pub(crate) struct Inputs {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The accelerator, if compactions into `level` are its work.
+    /// Returns the accelerator if it does the compactions into `level`.
     fn accelerator_into(&self, level: usize) -> Option<&MergeUnit> {
         self.merge_unit.as_ref().filter(|_| !self.is_pinned(level))
     }
 
-    /// Pages that compacting `slice` of `level` writes for the accelerator alone: what is only in
-    /// memory.
+    /// Returns the number of pages that a compaction of `slice` of `level` writes only for the
+    /// accelerator to read: the segments that are only in memory.
     pub(crate) fn pages_to_copy(&self, version: &Version, level: usize, slice: &Slice) -> u32 {
         if self.accelerator_into(level + 1).is_none() {
             return 0;
@@ -132,8 +132,8 @@ impl<M: Medium> Inner<M> {
         self.store.in_units(in_memory(version.level(level), slice.upper.clone()).len() as u32)
     }
 
-    /// Both inputs of the merge of `slice`, read from where its merger takes them: the accelerator
-    /// all from flash, pinned segments by way of the pages that `copies` was promised for.
+    /// Reads both inputs of the merge of `slice`. The accelerator reads all segments from flash:
+    /// pinned segments are first written to temporary pages, from the space promised in `copies`.
     pub(crate) async fn merge_inputs(
         &self,
         version: &Version,
@@ -159,8 +159,9 @@ impl<M: Medium> Inner<M> {
         Ok(Inputs { newer, older, merger })
     }
 
-    /// Writes the pages at `places` to flash and puts what is read back in their place. False if one
-    /// cannot be read back: what is in memory still stands, for the processor to merge.
+    /// Writes the pages at `places` to flash and replaces them with the images read back. Returns
+    /// false if a page cannot be read back: the images in memory stay valid, and the processor
+    /// merges them.
     async fn take_through_flash(
         &self,
         pages: &mut [PageImage],
@@ -184,8 +185,8 @@ impl<M: Medium> Inner<M> {
         Ok(are_intact)
     }
 
-    /// Spends the time of a merge of `pages` pages and `entries` entries into `segments` segments,
-    /// where it is done.
+    /// Charges the time of a merge of `pages` pages and `entries` entries into `segments` segments
+    /// to the unit that does it.
     pub(crate) async fn spend_on_merge(
         &self,
         merger: Merger,
@@ -206,7 +207,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Which of the segments `range`, counted from its start, are in memory only.
+/// Returns which segments of `range` are only in memory, as indexes relative to its start.
 fn in_memory(level: &Level, range: Range<usize>) -> Vec<usize> {
     let is_pinned =
         |n: &usize| matches!(level.segment(range.start + n).location, Location::Pinned(_));

@@ -1,15 +1,16 @@
-//! What clients read last, in memory: pages of the index, and values of the value log.
+//! The read caches of a store: index pages, and values of the value log.
 //!
-//! An entry is found by its address and by how often the extent there was opened, which never comes again:
-//! what an extent held in an earlier life cannot be taken for what it holds now, and nobody has to take it
-//! out. A reader knows of addresses only from an index that leads to them, and until it has left, extents stay
-//! what they are (epochs and pins of `pages::store`); so the number is that of the page which was meant, as
-//! it is for the check of a page that is read. What is dead goes out as what nobody asks for does.
+//! Entries are keyed by address and by the generation of the extent (how often it was opened). A
+//! generation never repeats, so the contents of an earlier generation cannot be mistaken for the
+//! current ones, and entries need no invalidation. Readers get addresses only from an index that
+//! refers to them, and extents are not reused until those readers have left (epochs and pins of
+//! `pages::store`). The generation at lookup is therefore the generation of the page meant, as in
+//! the check of a page that is read. Entries of dead pages leave the cache by normal eviction.
 //!
-//! Only clients read through the caches: Gets and Seeks as those who look for a key, Nexts and what is read
-//! ahead of them as scans. Flush, compaction and collection neither look nor leave anything. Pinned segments are
-//! in memory anyway and never come here. Cost: a look is charged as the hash of a key; without a
-//! cache it is a comparison.
+//! Only client reads use the caches: Gets and Seeks as point accesses, Nexts and readahead as
+//! scans. Flush, compaction and collection neither look up nor insert. Pinned segments are always
+//! in memory and never enter the cache. Cost: a lookup is charged as one hash of a key; without a
+//! cache it is one comparison.
 
 use std::cell::{Cell, RefCell};
 
@@ -29,7 +30,7 @@ use crate::lsm::version::Version;
 use crate::options::Options;
 use crate::planted::Fault;
 
-/// A page in one life of its extent.
+/// A page of one generation of its extent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PageKey {
     page: PageNo,
@@ -42,7 +43,8 @@ impl Key for PageKey {
     }
 }
 
-/// An object in one life of its extent. Several may begin in one piece, so that it takes the key as well.
+/// An object of one generation of its extent. Several objects may begin in one piece, so the key's
+/// hash is included.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ValueKey {
     pointer: Pointer,
@@ -56,7 +58,7 @@ impl Key for ValueKey {
     }
 }
 
-/// By what something is found of the value log.
+/// The cache key of an entry from the value log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DataKey {
     Page(PageKey),
@@ -72,27 +74,28 @@ impl Key for DataKey {
     }
 }
 
-/// What stays of the value log.
+/// A cached entry from the value log.
 enum Data {
     /// A page with several values.
     Page(PageImage),
-    /// A value and its key, because two keys may have one hash.
+    /// A key and its value. The key is stored because two keys may have the same hash.
     Value(Box<[u8]>, Value),
 }
 
 type Pages = RefCell<Cache<PageKey, PageImage>>;
 type Values = RefCell<Cache<DataKey, Data>>;
 
-/// The caches of a store, as far as the design has them.
+/// The caches of a store, if the design has any.
 pub(crate) struct Caches {
     pages: Option<Pages>,
     values: Option<Values>,
-    /// The longest value that is kept with the page around it; 0 for none.
+    /// The longest value that is cached together with its page, in bytes; 0 for none.
     value_pages_up_to: u32,
     stats: Cell<CacheStats>,
 }
 
-/// A value takes this part of its cache at most, so that one does not drive out all others.
+/// An entry may use at most this fraction (1/8) of the value cache, so that no single value evicts
+/// all others.
 const LARGEST_PART: u64 = 8;
 
 impl Caches {
@@ -106,7 +109,7 @@ impl Caches {
         }
     }
 
-    /// Bytes that they hold.
+    /// Returns the number of bytes that the caches hold.
     pub(crate) fn bytes(&self) -> u64 {
         let pages = self.pages.as_ref().map_or(0, |cache| cache.borrow().bytes());
         pages + self.values.as_ref().map_or(0, |cache| cache.borrow().bytes())
@@ -122,34 +125,35 @@ impl Caches {
         self.stats.set(stats);
     }
 
-    /// Whether there are any.
+    /// Whether the store has a cache.
     pub(crate) fn are_there(&self) -> bool {
         self.pages.is_some() || self.values.is_some()
     }
 
-    /// As many looks as somebody who needs so many pages takes: none if there is nowhere to look.
+    /// Returns the number of cache probes for `pages` page reads; 0 without a page cache.
     pub(crate) fn looks_for_pages(&self, pages: u32) -> u32 {
         if self.pages.is_some() { pages } else { 0 }
     }
 
-    /// Whether there is a cache of pages.
+    /// Whether the store has a page cache.
     pub(crate) fn has_pages(&self) -> bool {
         self.pages.is_some()
     }
 
-    /// Whether there is a cache of values.
+    /// Whether the store has a value cache.
     pub(crate) fn has_values(&self) -> bool {
         self.values.is_some()
     }
 
-    /// Whether some values are kept with their pages.
+    /// Whether short values are cached together with their pages.
     pub(crate) fn has_value_pages(&self) -> bool {
         self.values.is_some() && self.value_pages_up_to > 0
     }
 }
 
 impl<M: Medium> Inner<M> {
-    /// As far as a search for `key` comes if the page that it waits for is in the cache, and what that takes.
+    /// Continues a search for `key` if the page that it waits for is in the cache. Returns the
+    /// search's next step and the effort.
     #[inline(never)]
     pub(crate) fn search_cached(
         &self,
@@ -165,7 +169,7 @@ impl<M: Medium> Inner<M> {
         Some((step, effort))
     }
 
-    /// A page of the index that a client left in the cache.
+    /// Returns an index page from the page cache.
     #[inline]
     pub(crate) fn cached_page(&self, page: PageNo, access: Access) -> Option<PageImage> {
         self.caches.pages.as_ref().and_then(|cache| self.page_in(cache, page, access))
@@ -178,7 +182,8 @@ impl<M: Medium> Inner<M> {
         Some(image)
     }
 
-    /// Leaves a page of the index in the cache, which a client has read and found to be whole.
+    /// Inserts an index page into the page cache. Requires: a client read the page, and its checks
+    /// passed.
     #[inline]
     pub(crate) fn keep_page(&self, page: PageNo, image: &PageImage, access: Access) {
         if let Some(cache) = &self.caches.pages {
@@ -193,7 +198,8 @@ impl<M: Medium> Inner<M> {
         cache.borrow_mut().insert(self.page_key(page), image.clone(), bytes, access);
     }
 
-    /// The value of `key` at `pointer`, if somebody left it in the cache, by itself or with its page.
+    /// Returns the value of `key` at `pointer` if the cache holds it, alone or with its page.
+    /// Counts a miss otherwise.
     pub(crate) fn cached_value(
         &self,
         key: &[u8],
@@ -207,7 +213,8 @@ impl<M: Medium> Inner<M> {
         value
     }
 
-    /// The same for somebody who may leave the read to others: that it is not there does not count as a miss yet.
+    /// Like [`Self::cached_value`], but does not count a miss: the caller may leave the read to
+    /// another component, which counts it.
     pub(crate) fn cached_value_if_any(
         &self,
         key: &[u8],
@@ -257,7 +264,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// What a Get has located, with the value if that is in the cache.
+    /// Replaces the location that a Get found with the value, if the value is in the cache.
     pub(crate) async fn look_for_value(&self, key: &[u8], located: Located) -> Located {
         let Located::At(pointer) = located else { return located };
         self.spend_look_for_value().await;
@@ -265,14 +272,14 @@ impl<M: Medium> Inner<M> {
         value.map_or(located, |value| Located::Known(Some(value)))
     }
 
-    /// Charges what a look for a value takes.
+    /// Charges the processor time of a value cache lookup.
     pub(crate) async fn spend_look_for_value(&self) {
         let cpu = &self.store.cpu;
         let looks = 1 + usize::from(self.caches.has_value_pages());
         cpu.cores.spend(cpu.costs.of_hashes(looks)).await;
     }
 
-    /// Reads a value for a Get that keeps some with their pages, and leaves it in the cache.
+    /// Reads a value for a Get and inserts it into the cache, with its page if the value is short.
     pub(crate) async fn read_and_keep(
         &self,
         key: &[u8],
@@ -293,8 +300,8 @@ impl<M: Medium> Inner<M> {
         Ok(value)
     }
 
-    /// Leaves a value in the cache that was read for somebody who may want it again; a short one with its page, if
-    /// that is at hand.
+    /// Inserts a value that was read for a client into the cache: a short value with its page, if
+    /// `image` has the page, other values alone.
     #[inline]
     pub(crate) fn keep_value(
         &self,
@@ -315,8 +322,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Leaves a value of so many bytes in the cache that was read in that life of its extent, which may be over by now, with the page
-    /// that it is in.
+    /// Inserts a value of `value_bytes` bytes that was read from `image`. `life` is the generation
+    /// of its extent at the time of the read; that generation may have ended since.
     pub(crate) fn keep_read(
         &self,
         key: &[u8],
@@ -334,13 +341,13 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether a value that is in one page is kept with that, if it is at hand.
+    /// Whether a value that fits in one page is cached with that page, if the page is at hand.
     fn is_kept_with_page(&self, value_bytes: u32) -> bool {
         value_bytes <= self.caches.value_pages_up_to
             && u64::from(self.store.shape.page_bytes) <= self.most_kept_bytes()
     }
 
-    /// What one entry of the cache of values may take of it.
+    /// Returns the largest size of an entry of the value cache, in bytes.
     fn most_kept_bytes(&self) -> u64 {
         self.options.value_cache_bytes / LARGEST_PART
     }
@@ -372,7 +379,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether the page that a value begins in is in the cache.
+    /// Whether the page in which a value begins is in the cache.
     pub(crate) fn has_page_of(&self, pointer: Pointer) -> bool {
         let (page, _) = self.store.format.locate(pointer);
         let key = DataKey::Page(self.page_key(page));
@@ -388,13 +395,13 @@ impl<M: Medium> Inner<M> {
         ValueKey { pointer, generation: self.life_at(pointer), key_hash: key_hash(key) }
     }
 
-    /// How often the extent was opened that an object is in.
+    /// Returns the generation (how often it was opened) of the extent that holds an object.
     pub(crate) fn life_at(&self, pointer: Pointer) -> u64 {
         let (page, _) = self.store.format.locate(pointer);
         self.life_of(page)
     }
 
-    /// How often the extent of `page` was opened.
+    /// Returns the generation of the extent of `page`.
     fn life_of(&self, page: PageNo) -> u64 {
         if self.planted.has(Fault::CacheForgetsGenerations) {
             return 0;

@@ -1,12 +1,12 @@
-//! Garbage collection of the tree: what it has to say to the collector (`pages::collector`).
+//! Garbage collection of the tree: the index's side of the collector (`pages::collector`).
 //!
-//! Objects that the index still leads to are re-inserted in the memtable, so that no index page is
-//! rewritten for them (`PinK`, slide "Optimizing GC by reinserting valid data to LSM-tree"); meta pages
-//! are copied (`collect_segments`).
+//! Objects that the index still refers to are re-inserted into the memtable, so that no index page
+//! is rewritten for them (`PinK`, slide "Optimizing GC by reinserting valid data to LSM-tree");
+//! meta pages are copied (`collect_segments`).
 //!
-//! Whether an object is in use is asked of the index from the top, unpinned levels included (the
-//! published code leaves those out). The answer is asked for again at the moment of re-insertion,
-//! because writes, flushes and compactions go on meanwhile.
+//! To find out whether an object is live, the index is searched from the top, unpinned levels
+//! included (the published code leaves those out). The search is repeated at the moment of
+//! re-insertion, because writes, flushes and compactions continue meanwhile.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,32 +30,33 @@ use crate::lsm::location::IndexPage;
 use crate::lsm::search::{Step, Told, look_in, search};
 use crate::planted::Fault;
 
-/// Collected extents that may wait for snapshots at a time, before no more are collected under
-/// snapshots.
+/// The number of collected extents that may wait for snapshots at a time. Beyond it no pinned
+/// extent is collected.
 const MOST_HELD: usize = 2;
 
-/// Segments are written again sooner than objects, and empty their extents by themselves: as long as there
-/// is a choice, meta extents of which more than this share is in use are left alone. Then they hold half as much
-/// garbage as segments at most, which is what clients leave room for (`front/freeing.rs`); with more, they
-/// would stop where free extents end instead of being paced.
+/// The largest live share of a meta extent that is worth copying, as long as other victims exist.
+/// Segments are rewritten sooner than objects, so meta extents become empty by themselves. With
+/// this limit meta extents hold at most half as much garbage as live segments, and clients leave
+/// room for that much (`front/freeing.rs`); with more garbage, clients would stop when free extents
+/// run out instead of being paced.
 pub(crate) const WORTH_COPYING: f64 = 2.0 / 3.0;
 
-/// An object of a victim that the index is asked about.
+/// An object of a victim extent whose liveness is looked up in the index.
 struct Asked {
     object: Candidate,
-    /// What pages of the index that are not in memory said about the key.
+    /// The lookup results of index pages that are not in memory.
     answers: Vec<(IndexPage, Told)>,
 }
 
 enum Verdict {
     Live,
     Dead,
-    /// This page has to be asked first.
+    /// This index page has to be read first.
     Ask(IndexPage),
 }
 
 impl<M: Medium> Collected<M> for Inner<M> {
-    /// While one is read, others ask the index or wait for memtables.
+    /// While one part is read, other parts search the index or wait for memtables.
     const PARTS: u32 = 4;
 
     fn store(&self) -> &Rc<PageStore<M>> {
@@ -79,8 +80,9 @@ impl<M: Medium> Collected<M> for Inner<M> {
         self.store.count_is_certain(id)
     }
 
-    /// When flushes or compactions lack space, meta extents go first, and any garbage will do:
-    /// collecting them waits for nobody, and ends, because each gives units back.
+    /// When flushes or compactions lack space, meta extents are collected first, and any amount of
+    /// garbage is enough: collecting them waits for no other task, and it ends, because each extent
+    /// frees units.
     fn victim(&self) -> Option<ExtentId> {
         if !self.is_collection_due() {
             self.set_crowded_out(false);
@@ -108,7 +110,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
     }
 
     async fn keep_live(self: &Rc<Self>, candidates: Vec<Candidate>) -> Result<(), Stopped> {
-        // Held throughout, so that a page number in an answer cannot come to mean another page.
+        // Held throughout, so that a page number in an answer cannot be reused for another page.
         let _guard = self.store.epochs.enter();
         let asked = |object| Asked { object, answers: Vec::new() };
         let mut candidates: Vec<Asked> = candidates.into_iter().map(asked).collect();
@@ -169,13 +171,14 @@ impl<M: Medium> Collected<M> for Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether free extents have become few.
+    /// Whether few free extents are left.
     pub(crate) fn is_collection_due(&self) -> bool {
         self.front.is_short_of_extents(self.options.gc_start)
     }
 
-    /// Notes whether objects cannot be collected, though there is garbage, because there is no space to move them to: what deletes bring into the
-    /// index takes it again and again. They wait then. Only where somebody asked for collection, or puts leave room.
+    /// Notes whether objects cannot be collected, although garbage exists, because no space is free
+    /// to move them to: the index entries of deletes use it up again and again. Deletes wait in
+    /// that case. Applies only if a client asked for collection or if puts leave room.
     fn note_crowding(&self) {
         let matters = self.manual.asks_for_garbage()
             || self.options.leaves_room && !self.front.has_given_up();
@@ -198,7 +201,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The collector has nothing to do, and nothing is under way that could change that but writes.
+    /// Notes that the collector has nothing to do, and that only writes can change that.
     fn note_rest(&self) {
         self.set_crowded_out(false);
         self.manual.note_rest(&self.store.work);
@@ -209,22 +212,24 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The extent to collect next, where free ones are few and nobody is starved.
+    /// Returns the extent to collect next when free extents are few and no flush or compaction
+    /// lacks space.
     fn due_victim(&self) -> Option<ExtentId> {
         if self.front.has_given_up() {
-            // Merges leave garbage of the index when the last write is long past, and to collect that ends.
+            // Merges produce index garbage long after the last write. Collecting it ends, so it is
+            // collected even now.
             return self.meta_victim(WORTH_COLLECTING);
         }
-        // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
-        // extents go as well when there are no others, as long as few already wait.
+        // A pinned extent is released only when its snapshots are gone. Most snapshots end soon, so
+        // pinned extents are also collected if there are no others and few of them already wait.
         self.victim_among(|id| !self.store.is_pinned(id)).or_else(|| {
             let few_wait = self.store.held() < MOST_HELD;
             if few_wait { self.victim_among(|_| true) } else { None }
         })
     }
 
-    /// The extent with the least in use; but of objects where clients are paced by what those free. Then
-    /// extents of the index go at the same time.
+    /// Returns the extent with the least live data, or an extent of objects if clients are paced by
+    /// the space that object collection frees. Index extents are collected in parallel then.
     fn victim_among(&self, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
         let data = self.victim_of(Stream::Objects, WORTH_COLLECTING, &may_go);
         let meta = self.victim_of(Stream::Index, WORTH_COPYING, &may_go);
@@ -240,13 +245,13 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The meta extent with the least in use, if that is less than `limit`.
+    /// Returns the meta extent with the smallest live share, if that is less than `limit`.
     fn meta_victim(&self, limit: f64) -> Option<ExtentId> {
         self.victim_of(Stream::Index, limit, |id| !self.store.is_pinned(id))
     }
 
-    /// The extent of a stream with the least in use, if that is less than `limit`; one whose collection,
-    /// once begun, comes to its end.
+    /// Returns the extent of a stream with the smallest live share, if that is less than `limit`
+    /// and if the extent's collection can run to its end.
     fn victim_of(
         &self,
         stream: Stream,
@@ -258,7 +263,7 @@ impl<M: Medium> Inner<M> {
         extents.choose_victim(limit, |id| is_right(id) && self.can_be_collected(id))
     }
 
-    /// Whether the collection of an extent, once begun, comes to its end.
+    /// Whether the collection of an extent can run to its end once begun.
     pub(crate) fn can_be_collected(&self, id: ExtentId) -> bool {
         let can_end = match self.store.extents.borrow().get(id).stream {
             Stream::Index => self.can_copy(id),
@@ -268,7 +273,7 @@ impl<M: Medium> Inner<M> {
         can_end && self.store.is_published(id)
     }
 
-    /// What the index says about an object now. No await: true at this instant.
+    /// Searches the index for an object. Does not await, so the verdict holds at this instant.
     fn judge(&self, candidate: &Asked, effort: &mut Effort) -> Verdict {
         effort.memtables += 1;
         let Candidate { key, pointer: own, .. } = &candidate.object;
@@ -289,8 +294,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Re-inserts one object that was in use a moment ago. If the index must be asked again, the
-    /// object comes back with the page to ask.
+    /// Re-inserts an object that was live a moment ago. If another index page must be read first,
+    /// returns the object with that page.
     async fn move_object(&self, candidate: Asked) -> Result<Option<(IndexPage, Asked)>, Stopped> {
         let value = value_of(&self.store, &candidate.object).await?;
         while !memtables_take(self).await? {}
@@ -307,7 +312,7 @@ impl<M: Medium> Inner<M> {
         Ok(None)
     }
 
-    /// Reads each page once and notes for each candidate what it says.
+    /// Reads each page once and notes the lookup result for each candidate.
     async fn ask(&self, by_page: BTreeMap<IndexPage, Vec<Asked>>) -> Result<Vec<Asked>, Stopped> {
         let is_of_table = |at: &IndexPage| at.table().is_some();
         let (tables, pages): (Vec<_>, Vec<_>) =
@@ -324,7 +329,7 @@ impl<M: Medium> Inner<M> {
                 let checked = self.check_index(at, read.await, IoClass::GcRead).await;
                 let image = checked.map_err(Stopped::Failed)?;
                 for mut candidate in asking {
-                    // What looking takes is not charged, as it never was.
+                    // The processor time of these lookups is not charged.
                     let (key, uncharged) = (&candidate.object.key, &mut Effort::default());
                     let told = look_in(at, &image, key, self.store.format, uncharged);
                     candidate.answers.push((at, told));
@@ -335,7 +340,7 @@ impl<M: Medium> Inner<M> {
         Ok(answered)
     }
 
-    /// Reads each table in columns once, and notes for each candidate what it says.
+    /// Reads each columnar table once and notes the lookup result for each candidate.
     async fn ask_tables(
         &self,
         tables: Vec<(IndexPage, Vec<Asked>)>,

@@ -1,5 +1,5 @@
-//! Garbage collection of meta extents: segments that a level list still refers to are copied, and their
-//! address in the list is replaced.
+//! Garbage collection of meta extents: segments that a level list still refers to are copied, and
+//! their addresses in the list are replaced.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,16 +21,16 @@ use crate::lsm::level::{Level, NamedSegment, Segment};
 use crate::lsm::location::{Columns, Group, Location};
 use crate::lsm::version::LevelEdit;
 
-/// A segment or a group of the index that was copied.
+/// A segment or group of the index that was copied.
 struct Moved {
-    /// The first page of it, and of the copy.
+    /// The first page of the original, and of the copy.
     from: PageNo,
     to: PageNo,
     pages: u32,
     first_key: Box<[u8]>,
 }
 
-/// A segment or a group that was read.
+/// A segment or group that was read.
 struct Whole {
     first: PageNo,
     first_key: Box<[u8]>,
@@ -38,16 +38,16 @@ struct Whole {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether collecting a meta extent gives units back, and there is space for what is in use in
-    /// it. Chosen without, it would be given up and chosen again at once, for ever.
+    /// Whether collecting a meta extent frees units, and enough space exists for its live pages. An
+    /// extent chosen without this check would be given up and chosen again at once, forever.
     pub(crate) fn can_copy(&self, id: ExtentId) -> bool {
         let pages = self.pages_to_move(id);
         pages < self.store.shape.pages_per_extent
             && self.store.can_promise(Stream::Index, pages, Claimant::Collection)
     }
 
-    /// Copies the segments that are in use in an extent. All it takes is promised before it begins: it comes to
-    /// its end.
+    /// Copies the live segments of an extent. All space is promised before it begins, so that it
+    /// runs to its end.
     pub(crate) async fn copy_segments(&self, id: ExtentId) -> Result<(), Stopped> {
         let most = self.pages_to_move(id);
         let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
@@ -57,22 +57,22 @@ impl<M: Medium> Inner<M> {
             let share = promise.split(copying.most_pages_of(&batch));
             self.copy_batch(batch, share).await?;
         }
-        // The index must not lose a page whatever the bookkeeping says.
+        // The index must not lose a page, even if the accounting is wrong.
         if self.locations_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
     }
 
-    /// Pages that copying what is in use of a meta extent takes at most.
+    /// Returns the maximum number of pages that copying the live part of a meta extent takes.
     fn pages_to_move(&self, id: ExtentId) -> u32 {
         self.copying().most_pages(self.store.extents.borrow().get(id).live)
     }
 
-    /// How what is in use now is copied.
+    /// Returns how the segments now in use are copied.
     fn copying(&self) -> Copying {
         let largest_group = self.version.borrow().largest_group();
         Copying::new(largest_group, self.store.batch_pages(), self.store.shape.append_unit)
     }
 
-    /// Segments and groups of an extent that the index refers to, in order.
+    /// Returns the segments and groups of an extent that the index refers to, in page order.
     fn locations_in(&self, id: ExtentId) -> Vec<Location> {
         let version = self.version.borrow();
         let first = |location: &Location| location.pages().next();
@@ -89,13 +89,13 @@ impl<M: Medium> Inner<M> {
         let mut whole = Vec::with_capacity(batch.locations.len());
         for location in &batch.locations {
             let pages = images.by_ref().take(location.pages().count()).collect();
-            // If the index refers to what is none, the extent stays.
+            // If the index refers to a page that is not a segment, the extent is kept.
             whole.extend(self.sound(location, pages));
         }
         self.move_batch(whole, batch.has_groups(), promise).await.map_err(Stopped::Failed)
     }
 
-    /// A segment or a group that was read, if it is one.
+    /// Checks a segment or group that was read; `None` if it is invalid.
     fn sound(&self, location: &Location, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
         if let Location::Columns(table) = location {
             return self.sound_table(*table, pages);
@@ -118,7 +118,7 @@ impl<M: Medium> Inner<M> {
         Some(Whole { first, first_key, pages })
     }
 
-    /// A table in columns that was read, if it is one.
+    /// Checks a columnar table that was read; `None` if it is invalid.
     fn sound_table(&self, table: Columns, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
         let pages: Vec<PageImage> = pages.into_iter().map(|(_, image)| image).collect();
         let (filter, behind) = pages.split_at_checked(usize::from(table.pages.filter))?;
@@ -128,14 +128,15 @@ impl<M: Medium> Inner<M> {
         Some(Whole { first: table.first, first_key: segment.key(0).into(), pages })
     }
 
-    /// The level whose list refers to what begins in `page`, with that key.
+    /// Returns the level whose list refers to the segment at `page` with this first key.
     fn owner(&self, page: PageNo, first_key: &[u8]) -> Option<usize> {
         let version = self.version.borrow();
         (0..version.levels().len()).find(|n| place_in(version.level(*n), page, first_key).is_some())
     }
 
-    /// Copies those that the index still refers to as they are, of all levels together, so that they
-    /// fill whole units. An index says nothing of where its group is.
+    /// Copies the segments that the index still refers to, unchanged, of all levels together, so
+    /// that they fill whole units. A group's index does not contain the group's address, so it can
+    /// be copied as it is.
     async fn move_batch(
         &self,
         mut batch: Vec<Whole>,
@@ -180,8 +181,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// `level`, which is claimed, refers to copies instead of what was copied. Where it does not
-    /// refer to that any more, the copy is garbage.
+    /// Makes `level`'s list refer to the copies. A copy whose original is no longer in the list is
+    /// garbage. Requires: the caller has claimed `level`.
     fn refer_to_copies(&self, level: usize, moved: &[Moved]) -> Result<(), EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
@@ -209,14 +210,14 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Copies that came too late are garbage.
+    /// Marks copies as garbage whose originals are no longer in use.
     fn forget_copies(&self, copies: &[Moved]) {
         let pages = copies.iter().flat_map(|copy| copy.to.0..copy.to.0 + copy.pages);
         self.store.forget_pages(pages.map(PageNo));
     }
 }
 
-/// The place in `level` of what begins in `page`, with that key.
+/// Returns the index in `level` of the segment at `page` with this first key.
 fn place_in(level: &Level, page: PageNo, first_key: &[u8]) -> Option<usize> {
     let at = level.covering(first_key, None, &mut Effort::default())?;
     (level.segment(at).location.pages().next() == Some(page)).then_some(at)

@@ -1,8 +1,10 @@
-//! Tables in columns: how large they are, and what writing and reading them takes (docs/decisions/0048).
+//! Columnar tables: their sizes, and how they are written and read (docs/decisions/0048).
 //!
-//! A table's pages are written together and lie side by side, over dies and channels. A look-up reads them in phases, one after the other, and each
-//! phase's pages side by side: the filter, if that may have the key all keys, if they have it all addresses. An iterator wants all entries, in phases
-//! too, but reads what it asks for ahead of time at one go, and so do compaction and collection.
+//! A table's pages are written together and are adjacent, striped over dies and channels. A lookup
+//! reads them in phases, one after the other: the filter; if the filter may have the key, all keys;
+//! if the keys have it, all addresses. The pages of one phase are read in parallel. An iterator
+//! needs all entries and reads in phases too, but reads ahead at once; compaction and collection
+//! also read a whole table at once.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -32,25 +34,26 @@ use crate::lsm::merge::BuiltSegment;
 use crate::options::{ColumnOptions, Options};
 use crate::planted::Fault;
 
-/// The least table there is: a page of each column.
+/// Pages of the smallest table: one page of each column.
 const LEAST_PAGES: u32 = 3;
 
-/// Pages that a table has at most: those of a column are counted in 8 bits.
+/// The maximum number of pages of a table: the pages of a column are counted in 8 bits.
 const MOST_PAGES: u32 = u8::MAX as u32;
 
-/// How large tables are in a level.
+/// The size of the tables of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnForm {
     options: ColumnOptions,
     measure: Measure,
-    /// Entries of a table at most.
+    /// Maximum number of entries of a table.
     entries: usize,
-    /// Pages of a table at most.
+    /// Maximum number of pages of a table.
     pages: u32,
     append_unit: u32,
 }
 
-/// Entries that are going to be in tables, and bytes of their keys with a length for each: at most.
+/// An upper bound of entries that will be written to tables: their number, and the bytes of their
+/// keys plus one length byte each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Bulk {
     pub entries: usize,
@@ -65,7 +68,8 @@ impl std::ops::AddAssign for Bulk {
 }
 
 impl ColumnForm {
-    /// The tables of L1 in a design on that medium; `None` if it has none.
+    /// Returns the form of the tables of L1; `None` if the design has no columnar tables or extents
+    /// are too short for them.
     pub(crate) fn new(options: &Options, shape: &Shape) -> Option<Self> {
         let columns = options.columns?;
         let pages = (shape.pages_per_extent / LARGEST_PART).min(MOST_PAGES);
@@ -81,20 +85,20 @@ impl ColumnForm {
         (pages >= LEAST_PAGES).then_some(form)
     }
 
-    /// The tables of another level.
+    /// Returns the form of the tables of `level`.
     pub(crate) fn of_level(self, level: usize) -> Self {
         Self { entries: self.options.entries_in(level) as usize, ..self }
     }
 
-    /// Pages of the largest table.
+    /// Returns the number of pages of the largest table.
     fn largest(&self) -> u32 {
         let pages = self.measure.pages(self.entries, self.entries * (pages::MAX_KEY_BYTES + 1));
         pages.min(self.pages)
     }
 
-    /// Tables that entries are cut into at most.
+    /// Returns the maximum number of tables that the entries are cut into.
     fn most_tables(&self, bulk: Bulk) -> usize {
-        // An even share each, but no more than there are pages for.
+        // Each table gets an even share of entries, but no more than its pages hold.
         let bytes = self.measure.bytes(bulk.entries, bulk.key_bytes);
         let longest = self.entries * (pages::MAX_KEY_BYTES + 1);
         let is_cut_short = self.measure.pages(self.entries, longest) > self.pages;
@@ -102,41 +106,45 @@ impl ColumnForm {
         bulk.entries.div_ceil(self.entries) + cut_short
     }
 
-    /// Pages that these entries take in tables at most.
+    /// Returns the maximum number of pages that the entries take in tables.
     fn pages_of(&self, bulk: Bulk) -> u32 {
         self.measure.most_pages(bulk.entries, bulk.key_bytes, self.most_tables(bulk))
     }
 
-    /// The same with what each table may leave empty at the end of an extent, where others write too, and of an append unit.
+    /// Returns the maximum number of pages taken, including the pages that each table may leave
+    /// empty at the end of an extent (other tasks write there too) and in its last append unit.
     pub(crate) fn most_pages(&self, bulk: Bulk) -> u32 {
         let tables = self.most_tables(bulk) as u32;
         2 * self.pages_of(bulk) + tables * self.append_unit
     }
 
-    /// What so many pages of tables hold at most.
+    /// Returns an upper bound of the entries in `pages` pages of tables.
     pub(crate) fn most_in(&self, pages: u32) -> Bulk {
         let entries = self.measure.most_entries(pages, self.entries);
         Bulk { entries, key_bytes: pages as usize * self.measure.room + entries }
     }
 
-    /// Pages that are written at most to merge a table with another one, and for the rest of one of them.
+    /// Returns the maximum number of pages written to merge one table with another, plus the rest
+    /// of one of them.
     pub(crate) fn most_pages_of_least_merge(&self) -> u32 {
         let table = self.largest();
         self.most_pages(self.most_in(2 * table)) + self.most_pages(self.most_in(table))
     }
 
-    /// Pages by which levels grow at most where these entries come: with what is left empty at the ends of extents.
+    /// Returns the maximum number of pages by which levels grow when these entries are merged in,
+    /// including the empty ends of extents.
     pub(crate) fn grown_by(&self, bulk: Bulk) -> u32 {
         let pages = self.pages_of(bulk);
         pages + pages.div_ceil(LARGEST_PART - 1)
     }
 
-    /// Pages of extents in which `pages` pages of tables are, at most: see `GroupForm::in_extents`.
+    /// Returns the maximum number of pages of extents occupied by `pages` pages of tables: see
+    /// `GroupForm::in_extents`.
     pub(crate) fn in_extents(&self, pages: u32, shape: &Shape) -> u32 {
         in_extents(pages, self.pages, shape)
     }
 
-    /// Cuts the entries of segments into tables of about the same size.
+    /// Cuts the entries of segments into tables of about equal size.
     pub(crate) fn build(
         &self,
         segments: &[BuiltSegment],
@@ -164,22 +172,22 @@ impl ColumnForm {
     }
 }
 
-/// How the pages of a table are read.
+/// The order in which the pages of a table are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// All of them side by side.
+    /// All pages in parallel.
     AtOnce,
-    /// Keys, then addresses; in front of them the filter, if this is true.
+    /// Keys, then addresses; first the filter, if the field is true.
     InPhases(bool),
 }
 
 impl<M: Medium> Inner<M> {
-    /// The tables that merges into `level` write, if they do.
+    /// Returns the form of the tables that merges into `level` write, if they write tables.
     pub(crate) fn columns_of(&self, level: usize) -> Option<ColumnForm> {
         self.columns.map(|columns| columns.of_level(level))
     }
 
-    /// What `range` of a level may come to in tables.
+    /// Returns an upper bound of the entries of `range` of a level.
     pub(crate) fn bulk_of(&self, level: &Level, range: &Range<usize>) -> Bulk {
         let room = self.inlining.room();
         let mut bulk = Bulk::default();
@@ -194,7 +202,7 @@ impl<M: Medium> Inner<M> {
         bulk
     }
 
-    /// Gives merged segments their place in tables.
+    /// Writes merged segments as tables and returns the level entries for them.
     pub(crate) async fn place_in_columns(
         &self,
         segments: Vec<BuiltSegment>,
@@ -223,7 +231,8 @@ impl<M: Medium> Inner<M> {
         Ok(named.collect())
     }
 
-    /// What a table has of `key`, and what taking that in costs.
+    /// Looks up `key` in a table. Returns the mapping, if found, and the effort of decoding the
+    /// pages.
     pub(crate) async fn look_up(
         &self,
         table: Columns,
@@ -274,7 +283,7 @@ impl<M: Medium> Inner<M> {
         Ok(filter.may_have(key_hash(key)))
     }
 
-    /// All segments of a table.
+    /// Reads all segments of a table.
     pub(crate) async fn read_table(
         &self,
         table: Columns,
@@ -297,7 +306,7 @@ impl<M: Medium> Inner<M> {
         self.table_of_pages(table, &images)
     }
 
-    /// The segments of a table whose keys and addresses were read.
+    /// Decodes the segments of a table from the pages of its keys and addresses.
     pub(crate) fn table_of_pages(
         &self,
         table: Columns,
@@ -309,7 +318,8 @@ impl<M: Medium> Inner<M> {
         Ok(segments.into())
     }
 
-    /// Reads pages side by side, but those that a client left in the cache; clients leave them there.
+    /// Reads pages in parallel. Client reads use the page cache and fill it; collection and
+    /// compaction bypass it.
     async fn read_column(
         &self,
         pages: Range<u32>,
@@ -347,7 +357,7 @@ impl<M: Medium> Inner<M> {
 /// Pages that were read together.
 struct ReadColumn {
     images: Vec<PageImage>,
-    /// Those that were not in the cache.
+    /// The number of pages that were not in the cache.
     from_medium: u32,
 }
 
@@ -358,7 +368,7 @@ impl ReadColumn {
     }
 }
 
-/// What segments of a table have of `key`.
+/// Looks up `key` in the segments of a table.
 pub(crate) fn find_in(
     segments: &[PageImage],
     key: &[u8],
@@ -368,7 +378,7 @@ pub(crate) fn find_in(
     segment_in(&segments[behind.checked_sub(1)?], format).find(key)
 }
 
-/// The key that one of a table's segments begins with.
+/// Returns the first key of a table's segment.
 pub(crate) fn first_key_in(image: &PageImage, format: PointerFormat) -> &[u8] {
     segment_in(image, format).key(0)
 }
@@ -418,7 +428,12 @@ mod tests {
                 prop::collection::vec(Just(2_usize), 1..900),
             ],
             (entries, pages_per_extent, unit) in
-                prop_oneof![Just((4_096, 512, 1)), Just((50, 64, 2)), Just((4_096, 24, 3)), Just((16, 24, 1))],
+                prop_oneof![
+                    Just((4_096, 512, 1)),
+                    Just((50, 64, 2)),
+                    Just((4_096, 24, 3)),
+                    Just((16, 24, 1))
+                ],
         ) {
             let form = form(entries, pages_per_extent, unit);
             let tables = form.build(&merged(&lengths), pointers(), false);
@@ -430,11 +445,15 @@ mod tests {
             let key_bytes = lengths.iter().map(|len| len + 3).sum();
             let bulk = Bulk { entries: lengths.len(), key_bytes };
             prop_assert!(tables.len() <= form.most_tables(bulk));
-            // The end of an extent before each, and of a unit behind it.
+            // At most the end of an extent before each table, and the end of a unit after it, stay
+            // empty.
             let taken = |table: &BuiltTable| 2 * table.columns.all() - 1 + unit - 1;
             prop_assert!(tables.iter().map(taken).sum::<u32>() <= form.most_pages(bulk));
             let pages = tables.iter().map(|table| table.columns.all()).sum();
-            prop_assert!(form.most_in(pages).entries >= bulk.entries && form.most_in(pages).key_bytes >= key_bytes);
+            prop_assert!(
+                form.most_in(pages).entries >= bulk.entries
+                    && form.most_in(pages).key_bytes >= key_bytes
+            );
             prop_assert!(pages <= form.pages_of(bulk));
         }
     }

@@ -1,12 +1,13 @@
-//! Compaction: segments of one level merge into the next.
+//! Compaction: segments of one level are merged into the next.
 //!
-//! `picker` says which level; a task claims it and the one below, takes a slice (or, level by
-//! level, slice after slice of the whole), merges, writes what is not pinned, and publishes. Reads
-//! go on in the old version until the new one stands. Pinned levels cost no flash I/O: their
-//! segments are merged in memory, and the last pinned level's are read from there.
+//! `picker` picks a level; a task claims it and the level below, takes a slice (with
+//! [`Granularity::Whole`] slice after slice of the whole level), merges it, writes the segments
+//! that are not pinned, and publishes the result. Reads continue in the old version until the new
+//! one is installed. Pinned levels cost no flash I/O: their segments are merged in memory, and the
+//! segments of the last pinned level are read from memory.
 //!
-//! Space for a slice is promised before it begins: whoever waits for a claimed level waits for
-//! work that can go on.
+//! Space for a slice is promised before its merge begins: a task that waits for a claimed level
+//! waits for work that can make progress.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -29,11 +30,11 @@ use crate::lsm::version::{LevelEdit, Version};
 use crate::options::Granularity;
 use crate::planted::Fault;
 
-/// Segments that are written out at a time where a plan no longer pins their level.
+/// Segments that are written out at a time after a plan stops pinning their level.
 const SPILL_SEGMENTS: usize = 64;
 
 impl<M: Medium> Inner<M> {
-    /// One of the tasks that compact whatever is due, for ever.
+    /// Runs one of the compaction tasks: compacts the levels that are due, forever.
     pub(crate) async fn compact_forever(self: Rc<Self>) {
         loop {
             if self.spill_unpinned().await {
@@ -54,7 +55,7 @@ impl<M: Medium> Inner<M> {
             self.stats.borrow_mut().compactions[level] += u64::from(is_done);
             self.unclaim(&[level, level + 1]);
             if is_done {
-                self.store.handle.yield_now().await; // others may want these levels too
+                self.store.handle.yield_now().await; // other tasks may wait for these levels
             } else {
                 self.store.work.notified().await;
             }
@@ -69,7 +70,7 @@ impl<M: Medium> Inner<M> {
         Ok(is_done)
     }
 
-    /// Whether background work was done. If it met an error, the store is read-only from then on.
+    /// Returns whether background work was done. Makes the store read-only if it failed.
     fn done_or_failed(&self, outcome: Result<bool, EngineError>) -> bool {
         outcome.unwrap_or_else(|error| {
             self.store.fail(error);
@@ -77,7 +78,7 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// The levels as the picker sees them.
+    /// Returns the state of each level for the picker.
     pub(crate) fn level_states(&self) -> Vec<LevelState> {
         let version = self.version.borrow();
         let busy = self.busy.borrow();
@@ -105,15 +106,16 @@ impl<M: Medium> Inner<M> {
         states
     }
 
-    /// Whether a small slice of `level` could be written now, or the one there was no space for.
+    /// Whether a small slice of `level` could be written now, or the last slice that lacked space,
+    /// if there is one.
     fn has_space_for_slice(&self, level: usize) -> bool {
         let pages = self.short_of.get().max(self.store.in_units(2));
         let claimant = Claimant::Compaction;
         self.is_in_memory_only(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
     }
 
-    /// Whether what is written to a level stays in memory, and nothing goes to the medium: it is
-    /// pinned, and memory survives.
+    /// Whether writes to a level stay in memory only: the level is pinned and memory survives a
+    /// power cut.
     pub(crate) fn is_in_memory_only(&self, level: usize) -> bool {
         self.is_pinned(level) && self.manifest.is_none()
     }
@@ -122,7 +124,7 @@ impl<M: Medium> Inner<M> {
         level < self.plan.borrow().pinned as usize
     }
 
-    /// Whether a level is due and there is no space to compact it.
+    /// Whether a level is due but cannot be compacted for lack of space.
     pub(crate) fn compaction_is_starved(&self) -> bool {
         if self.options.is_leveled() {
             return self.tables_are_starved();
@@ -135,7 +137,7 @@ impl<M: Medium> Inner<M> {
         self.pick_of(&states).is_none() && self.pick_of(&with_space).is_some()
     }
 
-    /// The level to compact next, if any.
+    /// Returns the level to compact next, if any.
     fn pick(&self) -> Option<usize> {
         self.pick_of(&self.level_states())
     }
@@ -148,8 +150,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Pages that a slice rewrites: enough to keep every die busy where they go to flash, few
-    /// enough in memory that a merge is short.
+    /// Returns the pages that a slice rewrites: on flash enough to keep every die busy, in memory
+    /// few, so that a merge is short.
     fn slice_pages(&self, into: usize) -> usize {
         if self.is_in_memory_only(into) { 32 } else { 2 * self.store.shape.parallelism as usize }
     }
@@ -158,8 +160,8 @@ impl<M: Medium> Inner<M> {
         self.plan.borrow().capacities[level] as usize
     }
 
-    /// Merges one slice of `level`, which is claimed with the one below, into the latter. Returns
-    /// whether it did: there may be no space for it, or damage in it.
+    /// Merges one slice of `level` into the level below. Returns false if there is no space for it
+    /// or if it is damaged. Requires: the caller has claimed both levels.
     async fn compact_slice(&self, level: usize, from_start: bool) -> Result<bool, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
@@ -170,7 +172,7 @@ impl<M: Medium> Inner<M> {
             let count = picker::slice_len(upper.len(), below, pages);
             picker::slice_at(upper, lower, start, count, 2 * pages)
         };
-        // Where space is short a smaller step may do.
+        // If space is short, a smaller slice may fit.
         let most = self.slice_pages(level + 1);
         let sizes = std::iter::successors(Some(most), |pages| (*pages > 1).then_some(pages / 2));
         let placed = sizes.map(slice_of).find_map(|slice| {
@@ -191,8 +193,8 @@ impl<M: Medium> Inner<M> {
         Ok(true)
     }
 
-    /// Writes segments out that are in memory although the plan no longer pins their level, some
-    /// at a time. True if it did: there may be none, or no space for them.
+    /// Writes out some of the segments that are in memory although the plan no longer pins their
+    /// level. Returns false if none exist or no space is free for them.
     async fn spill_unpinned(&self) -> bool {
         let version = Rc::clone(&self.version.borrow());
         let Some(n) = self.level_to_spill(&version) else { return false };
@@ -209,7 +211,8 @@ impl<M: Medium> Inner<M> {
             return true;
         }
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
-        // Before the claim: to give one back wakes all other workers, and they this one.
+        // The space is promised before the claim: releasing a claim wakes all other workers, and
+        // they would wake this one.
         let most = self.most_pages_for(n, (end - start) as u32);
         let Some(place) = self.place_for(n, most) else { return false };
         self.claim(&[n], || true).await;
@@ -218,14 +221,14 @@ impl<M: Medium> Inner<M> {
         self.done_or_failed(outcome)
     }
 
-    /// A level that has segments in memory although the plan does not pin it.
+    /// Returns a level that has segments in memory although the plan does not pin it.
     fn level_to_spill(&self, version: &Version) -> Option<usize> {
         let pinned = self.plan.borrow().pinned as usize;
         let is_over = |n: &usize| version.level(*n).totals().pinned > 0 && !self.busy.borrow()[*n];
         (pinned..version.levels().len()).find(is_over)
     }
 
-    /// Whether memory is about to be given back by writing segments out.
+    /// Whether writing out segments can free memory now.
     fn can_spill(&self) -> bool {
         let version = self.version.borrow();
         let has_space = |n: usize| {
@@ -236,8 +239,8 @@ impl<M: Medium> Inner<M> {
         self.level_to_spill(&version).is_some_and(|n| self.manifest.is_some() || has_space(n))
     }
 
-    /// Leaves the segments at `range` of level `n` to the medium, which has them. Nothing that would
-    /// have to outlive a power cut changes.
+    /// Drops the in-memory images of the segments at `range` of level `n`, which are also on the
+    /// medium. Changes nothing that has to survive a power cut.
     fn forget_images(&self, n: usize, range: Range<usize>) {
         let mut new = self.version.borrow().level(n).named(range.clone());
         for named in &mut new {
@@ -264,7 +267,7 @@ impl<M: Medium> Inner<M> {
         Ok(true)
     }
 
-    /// Where the next slice of `level` begins.
+    /// Returns the index at which the next slice of `level` begins.
     fn cursor(&self, level: usize, segments: &Level) -> usize {
         if let Some(asked) = self.manual.start_in(level, segments) {
             return asked;
@@ -272,7 +275,7 @@ impl<M: Medium> Inner<M> {
         segments.first_at_or_after(&self.cursors.borrow()[level])
     }
 
-    /// Merges a slice of `level` into the next one.
+    /// Merges a slice of `level` into the next level.
     async fn merge_slice(
         &self,
         level: usize,
@@ -308,26 +311,28 @@ impl<M: Medium> Inner<M> {
         Ok(self.with_dead(edit, &merged.dead).await)
     }
 
-    /// So many pages of the index were merged: those are free soon, and what others were made of.
+    /// Reports the heap memory that is freed soon after a merge of `pages` index pages: the input
+    /// pages and the buffers of the output.
     pub(crate) fn note_freed(&self, pages: usize) {
         self.store.handle.note_freed(2 * pages as u64 * u64::from(self.store.shape.page_bytes));
     }
 
-    /// Counts the pages that a compaction has in hand, until it is dropped.
+    /// Counts the pages that a compaction holds in memory, until the result is dropped.
     pub(crate) fn buffers(&self, pages: usize) -> Buffers<'_> {
         let bytes = pages as u64 * u64::from(self.store.shape.page_bytes);
         self.compaction_buffers.set(self.compaction_buffers.get() + bytes);
         Buffers { in_use: &self.compaction_buffers, bytes }
     }
 
-    /// How far `level` is towards holding writers up: 0 when it just became due, 1 when full.
+    /// Returns how close `level` is to blocking writers: 0 when it has just become due, 1 when it
+    /// is full.
     fn urgency_of(&self, level: usize) -> f64 {
         let states = self.level_states();
         let state = &states[level];
         let headroom = state.headroom.clamp(1, state.capacity.max(2) / 2) as f64;
         let due_at = state.capacity as f64 - headroom;
         let own = (state.segments as f64 - due_at) / headroom;
-        // What is full above pushes just as hard.
+        // Full levels above are just as urgent.
         states[..level]
             .iter()
             .map(picker::score)
@@ -340,7 +345,7 @@ impl<M: Medium> Inner<M> {
         stats.dropped_duplicates += duplicates as u64;
     }
 
-    /// Waits until `levels` are free and `is_ready` holds, and makes them busy.
+    /// Waits until `levels` are free and `is_ready` holds, and marks them as busy.
     pub(crate) async fn claim(&self, levels: &[usize], is_ready: impl Fn() -> bool) {
         let is_free = || levels.iter().all(|level| !self.busy.borrow()[*level]);
         self.store.work.wait_until(|| is_free() && is_ready()).await;
@@ -386,7 +391,7 @@ impl Drop for Buffers<'_> {
     }
 }
 
-/// A pinned segment as a merge would have made it.
+/// Converts a pinned segment to the form that a merge returns.
 fn built(named: NamedSegment) -> Option<BuiltSegment> {
     let NamedSegment { first_key, segment, filter: _ } = named;
     let Location::Pinned(image) = segment.location else {

@@ -1,18 +1,19 @@
-//! What copying the segments and groups of an extent takes: batches that are written at one go.
+//! The space that copying the segments and groups of an extent takes, and the batches they are
+//! written in.
 
 use pages::medium::Shape;
 
 use crate::lsm::location::Location;
 
-/// A batch has so many times what may be left empty for it.
+/// The size of a batch is at least this multiple of the pages that may be left empty for it.
 const MOST_LEFT_EMPTY: u32 = 8;
 
-/// Segments and groups that are copied at one go.
+/// Segments and groups that are written by one operation.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub locations: Vec<Location>,
     pages: u32,
-    /// Pages of the largest of them.
+    /// Pages of the largest segment or group.
     largest: u32,
 }
 
@@ -29,26 +30,27 @@ impl Batch {
     }
 }
 
-/// How segments and groups are copied.
+/// The parameters of copying segments and groups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copying {
     append_unit: u32,
-    /// Pages of a batch, or somewhat more: whole units.
+    /// Pages of a batch in whole units; a batch may be somewhat larger.
     batch_pages: u32,
-    /// Pages that may be left empty for a batch at most.
+    /// Maximum number of pages left empty for a batch.
     pub left_empty: u32,
 }
 
 impl Copying {
-    /// Where no group has more than `largest_group` pages, and about `batch_pages` are to be under way.
+    /// Returns the parameters for groups of at most `largest_group` pages, with about `batch_pages`
+    /// pages in flight.
     pub(crate) fn new(largest_group: u32, batch_pages: u32, append_unit: u32) -> Self {
-        // Single segments fill units, however many batches they come in.
+        // Single segments fill whole units, regardless of the number of batches.
         let left_empty = if largest_group > 1 { largest_group - 1 + append_unit - 1 } else { 0 };
         let batch_pages = batch_pages.max(MOST_LEFT_EMPTY * left_empty);
         Self { append_unit, batch_pages: batch_pages.next_multiple_of(append_unit), left_empty }
     }
 
-    /// `locations` in batches.
+    /// Splits `locations` into batches.
     pub(crate) fn batches(&self, locations: Vec<Location>) -> Vec<Batch> {
         let mut batches: Vec<Batch> = Vec::new();
         for location in locations {
@@ -60,21 +62,22 @@ impl Copying {
         batches
     }
 
-    /// Pages that writing a batch takes at most: the end of one extent may be left empty because it has no room for
-    /// a group, and the last unit is filled up.
+    /// Returns the maximum number of pages that writing a batch takes: the end of one extent may be
+    /// left empty because a group does not fit there, and the last unit is padded.
     pub(crate) fn most_pages_of(&self, batch: &Batch) -> u32 {
         (batch.pages + batch.largest.saturating_sub(1)).next_multiple_of(self.append_unit)
     }
 
-    /// Pages that all batches of `pages` pages take at most.
+    /// Returns the maximum number of pages that all batches of `pages` pages take together.
     pub(crate) fn most_pages(&self, pages: u32) -> u32 {
         let left_empty = pages.div_ceil(self.batch_pages) * self.left_empty;
         (pages + left_empty).next_multiple_of(self.append_unit)
     }
 }
 
-/// Pages of extents in which `pages` pages of groups are, the largest of `largest` pages, at most: those of which more is in use than
-/// leaves room to copy them are not collected.
+/// Returns the maximum number of pages of extents occupied by `pages` pages of groups, the largest
+/// of `largest` pages. Extents with so much in use that a copy would not save space are not
+/// collected.
 pub(crate) fn in_extents(pages: u32, largest: u32, shape: &Shape) -> u32 {
     let unit = shape.append_unit;
     let left_empty = Copying::new(largest, 0, unit).left_empty;
@@ -91,8 +94,8 @@ mod tests {
     use super::*;
     use crate::lsm::location::Group;
 
-    /// Pages of extents that a writer of whole groups takes from `room` pages of an open extent on, with what it
-    /// leaves empty.
+    /// Returns the pages that a writer of whole groups takes, including those left empty, if `room`
+    /// pages of the open extent are free.
     fn taken(batch: &Batch, room: u32, shape: &Shape) -> u32 {
         let (mut left, mut taken) = (room, 0);
         for location in &batch.locations {

@@ -1,8 +1,10 @@
-//! Cursors: one place in each memtable and level of a snapshot, and the merge of them, up the keys or down.
+//! Cursors: a position in each memtable and level of a snapshot, and their merge in ascending or
+//! descending key order.
 //!
-//! Pure apart from what it is given: pages come from outside, so that the iterator decides when to
-//! read and when to wait. The newest source wins where several have a key. Which way cursors go is settled when they are
-//! placed; whoever wants to turn round places new ones. Either way each page of the index is needed once.
+//! The module does no I/O: pages are supplied by the iterator, which decides when to read and when
+//! to wait. If several sources have a key, the newest one wins. The direction is fixed when cursors
+//! are placed; a caller that wants to reverse it places new ones. In both directions each index
+//! page is needed once.
 
 mod direction;
 
@@ -22,49 +24,50 @@ use crate::lsm::location::{IndexKind, IndexPage, Location, Piece};
 use crate::lsm::snapshot::Snapshot;
 pub(crate) use direction::{Direction, Target};
 
-/// A place in one level.
+/// A position in one level.
 struct LevelCursor {
-    /// The segment, group or table it stands in; none at the end.
+    /// The current segment, group or table; `None` at the end.
     segment: Option<usize>,
-    /// In a group or a table that was read the segment of it; `None` if the index has to tell.
+    /// The current segment within a group or a table that was read; `None` if the group's index is
+    /// needed to find it.
     place: Option<u16>,
-    /// All segments of the table, if that was read.
+    /// All segments of the current table, if it was read.
     table: Option<Rc<[PageImage]>>,
-    /// The index of the group, if that was read.
+    /// The index of the current group, if it was read.
     index: Option<PageImage>,
-    /// That segment, once it is there.
+    /// The current segment, once it was read.
     page: Option<PageImage>,
     entry: usize,
-    /// Where to go in the segment as soon as it is there.
+    /// The position to seek within the segment once it is available.
     target: Option<Target>,
 }
 
-/// A place in every source of a snapshot.
+/// A position in every source of a snapshot.
 pub(crate) struct Cursors {
     format: PointerFormat,
     direction: Direction,
-    /// Going down, nothing is wanted below this key.
+    /// In descending order, keys below this key are not wanted.
     lower_bound: Option<Box<[u8]>>,
     /// The next entry of each memtable, newest first.
     memtables: Vec<Option<(Box<[u8]>, Entry)>>,
-    /// L1 first.
+    /// The levels, L1 first.
     levels: Vec<LevelCursor>,
 }
 
-/// A page that a cursor needs before the merge can go on.
+/// A page that a cursor needs before the merge can continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Needed {
     pub level: usize,
-    /// Its place in the level list.
+    /// The segment's index in the level list.
     pub segment: usize,
     pub at: IndexPage,
-    /// Of a group, which segment of it.
+    /// The segment within its group, if it is in a group.
     place: Option<u16>,
 }
 
 impl Cursors {
-    /// Every source at its first entry as `target` says. Segments in memory are there at once. `lower_bound` is the least key that is
-    /// wanted by cursors that go down.
+    /// Places a cursor in every source at the first entry that `target` selects. Segments in memory
+    /// are available at once. `lower_bound` is the smallest key wanted by descending cursors.
     pub(crate) fn seek(
         snapshot: &Snapshot,
         target: &Target,
@@ -97,7 +100,7 @@ impl Cursors {
         self.direction
     }
 
-    /// Segments to be read before [`Self::pop`] can answer.
+    /// Returns the pages that must be supplied before [`Self::pop`] can return an entry.
     pub(crate) fn needed(&self, snapshot: &Snapshot) -> Vec<Needed> {
         let missing = |(level, cursor): (usize, &LevelCursor)| {
             if cursor.page.is_some() {
@@ -108,12 +111,12 @@ impl Cursors {
         self.levels.iter().enumerate().filter_map(missing).collect()
     }
 
-    /// The segment that `level` will need after the one it stands in, if it has to be read. None
-    /// as long as the level waits for the one it stands in.
+    /// Returns the segment that `level` will need after the current one, if it must be read.
+    /// Returns `None` while the current segment itself has not arrived.
     pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
         let (cursor, list) = (&self.levels[level], snapshot.version.level(level));
         let page = cursor.page.as_ref()?;
-        // What follows a table is behind all of its segments.
+        // The element after a table follows all of the table's segments.
         let last = cursor.table.as_ref().and_then(|table| self.direction.last(table));
         if self.is_last_wanted(last.unwrap_or(page)) {
             return None;
@@ -125,7 +128,7 @@ impl Cursors {
         stored_at(snapshot, level, next, Some(first_place(list, next, self.direction)))
     }
 
-    /// Whether all behind the segment in `page` are below what is wanted.
+    /// Whether all segments after the one in `page` are outside of the wanted range.
     fn is_last_wanted(&self, page: &PageImage) -> bool {
         self.direction == Direction::Down
             && self.lower_bound.as_ref().is_some_and(|lower| {
@@ -135,7 +138,7 @@ impl Cursors {
             })
     }
 
-    /// The key that a page begins with, as far as it is known without reading it.
+    /// Returns the first key of a page, if it is known without reading the page.
     pub(crate) fn first_key<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -153,7 +156,7 @@ impl Cursors {
         }
     }
 
-    /// Nothing more is wanted of a level.
+    /// Ends a level's cursor: no more entries of the level are wanted.
     pub(crate) fn finish(&mut self, level: usize) {
         let cursor = &mut self.levels[level];
         cursor.segment = None;
@@ -161,7 +164,7 @@ impl Cursors {
         cursor.table = None;
     }
 
-    /// Gives a cursor the segment it needs, or the table.
+    /// Supplies a cursor with the segment or table that it needs.
     pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, piece: Piece) {
         let (format, direction) = (self.format, self.direction);
         let cursor = &mut self.levels[needed.level];
@@ -195,8 +198,8 @@ impl Cursors {
         }
     }
 
-    /// The next key of all sources and what the newest of them says of it; every source goes past
-    /// it. `None` at the end. Nothing may be [`Self::needed`].
+    /// Returns the next key of all sources and its newest entry, and moves every source past the
+    /// key. Returns `None` at the end. Requires: [`Self::needed`] is empty.
     pub(crate) fn pop(
         &mut self,
         snapshot: &Snapshot,
@@ -220,7 +223,7 @@ impl Cursors {
         newest.map(|newest| (key, newest))
     }
 
-    /// The key that comes first of those that sources stand at.
+    /// Returns the key that comes first among the current entries of all sources.
     fn nearest(&self, effort: &mut Effort) -> Option<&[u8]> {
         let in_memtables = self.memtables.iter().flatten().map(|(key, _)| &key[..]);
         let in_levels = (0..self.levels.len()).filter_map(|level| Some(self.current(level)?.key));
@@ -239,14 +242,14 @@ impl Cursors {
         std::mem::replace(&mut self.memtables[index], next).and_then(|(_, entry)| entry)
     }
 
-    /// The entry that a level's cursor stands at.
+    /// Returns the current entry of a level.
     fn current(&self, level: usize) -> Option<IndexEntry<'_>> {
         let cursor = &self.levels[level];
         let segment = MetaSegment::new(cursor.page.as_ref()?.bytes(), self.format);
         Some(segment.expect("checked when it was read").entry(cursor.entry))
     }
 
-    /// Takes the segment a cursor came to, if it is in memory.
+    /// Takes the current segment if it is in memory.
     fn arrive(&mut self, snapshot: &Snapshot, level: usize) {
         let cursor = &mut self.levels[level];
         let Some(segment) = cursor.segment else { return };
@@ -256,7 +259,8 @@ impl Cursors {
         }
     }
 
-    /// Goes to the target in a segment that has come, or else to its first entry.
+    /// Moves to the target within a segment that arrived, or to its first entry if there is no
+    /// target.
     fn enter(&mut self, snapshot: &Snapshot, level: usize) {
         let cursor = &mut self.levels[level];
         let Some(page) = &cursor.page else { return };
@@ -268,7 +272,7 @@ impl Cursors {
         self.stand_at(snapshot, level, entry);
     }
 
-    /// Goes past the entry it stands at.
+    /// Moves past the current entry.
     fn advance(&mut self, snapshot: &Snapshot, level: usize) {
         let cursor = &self.levels[level];
         let page = cursor.page.as_ref().expect("it stands at an entry");
@@ -277,7 +281,7 @@ impl Cursors {
         self.stand_at(snapshot, level, next);
     }
 
-    /// Goes to an entry of the segment it stands in; past its end, on to the next one.
+    /// Moves to an entry of the current segment, or to the next segment if `entry` is `None`.
     fn stand_at(&mut self, snapshot: &Snapshot, level: usize, entry: Option<usize>) {
         if let Some(entry) = entry {
             self.levels[level].entry = entry;
@@ -302,7 +306,7 @@ impl Cursors {
     }
 }
 
-/// Cursors of levels that go up from `key`.
+/// Places cursors of levels that ascend from `key`.
 fn up_from(
     snapshot: &Snapshot,
     key: &[u8],
@@ -314,7 +318,7 @@ fn up_from(
     for (index, level) in snapshot.version.levels().iter().enumerate() {
         let at = level.covering(key, among.take(), effort);
         among = at.and_then(|at| snapshot.version.below(index, at));
-        // Where all keys come behind `key`, the first segment is the one.
+        // If all keys follow `key`, the cursor starts at the first segment.
         let place = if at.is_none() { Some(0) } else { None };
         let segment = at.or(Direction::Up.first(level.len()));
         levels.push(LevelCursor::new(segment, place, target));
@@ -322,11 +326,12 @@ fn up_from(
     levels
 }
 
-/// Cursors of levels that go down from `target`.
+/// Places cursors of levels that descend from `target`.
 fn down_from(snapshot: &Snapshot, target: &Target, effort: &mut Effort) -> Vec<LevelCursor> {
     let placed = |level: &Rc<Level>| {
         let segment = target.last_segment(level, effort);
-        // Where the end is the target, a group's last segment is the one, whatever its index says.
+        // If the target is the end, a group's last segment is the first to visit; its index is not
+        // needed.
         let is_at_end = matches!(target, Target::Before(None));
         let last = segment.filter(|_| is_at_end);
         let place = last.map(|at| first_place(level, at, Direction::Down));
@@ -341,7 +346,8 @@ impl LevelCursor {
         Self { segment, place, table: None, index: None, page: None, entry: 0, target }
     }
 
-    /// Goes to the segment of the table behind the one it stood in; false if that was the last, or in no table.
+    /// Moves to the next segment of the current table. Returns false after the last one, or if the
+    /// cursor is not in a table.
     fn go_on_in_table(&mut self, direction: Direction) -> bool {
         let Some(table) = &self.table else { return false };
         let place = usize::from(self.place.expect("it stands in a segment"));
@@ -354,7 +360,7 @@ impl LevelCursor {
         true
     }
 
-    /// The segment behind the one it stands in, if that is in a group and not the last of it.
+    /// Returns the segment after the current one if both are in the same group.
     fn next_in_group(&self, level: &Level, direction: Direction) -> Option<u16> {
         let Location::Group(group) = level.segment(self.segment?).location else { return None };
         let place = usize::from(self.place.expect("it stands in a segment"));
@@ -362,14 +368,15 @@ impl LevelCursor {
     }
 }
 
-/// Which segment of what `level` lists at `index` is come to first: of a group its first one or its last.
+/// Returns the segment of the group at `index` of `level` that is visited first: the group's first
+/// or last one.
 fn first_place(level: &Level, index: usize, direction: Direction) -> u16 {
     let segments = level.segment(index).location.segments();
     direction.first(segments as usize).unwrap_or(0) as u16
 }
 
-/// The page of the segment at `index` of `level`, if it is not in memory; of a group that of
-/// the segment at `place`, or the index.
+/// Returns the page of the segment at `index` of `level`, if it is not in memory. For a group it is
+/// the page of the segment at `place`, or the group's index if `place` is `None`.
 fn stored_at(
     snapshot: &Snapshot,
     level: usize,

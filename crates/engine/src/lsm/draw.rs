@@ -1,11 +1,12 @@
-//! Keys drawn at random, about equally likely.
+//! Random draws of keys, with approximately equal probability.
 //!
-//! A draw takes an entry of a memtable or of a level, each as likely as any other, and counts if that is what its key holds now: of all
-//! entries of a key one is. Others (older ones, deletions, those out of bounds) are draws in vain. In a level the segment is drawn
-//! first: as segments are about equally full, their entries are about equally likely.
+//! A draw takes an entry of a memtable or level, every entry with equal probability, and accepts it
+//! if it is its key's current entry: exactly one of all entries of a key is. Other entries (older
+//! ones, deletions, entries out of bounds) make the draw fail. In a level the segment is drawn
+//! first: because segments are about equally full, their entries are about equally likely.
 //!
-//! Cost of a draw: some hundred keys of a memtable are stepped over, or a page is read where the level is not in memory, and then as a Get that
-//! reads no value.
+//! Cost of a draw: in a memtable, stepping over some hundred keys; in a level that is not in
+//! memory, one page read, and then the cost of a Get that reads no value.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,7 +25,8 @@ use crate::lsm::location::{IndexPage, Location};
 use crate::lsm::reads::Located;
 use crate::lsm::{Engine, Inner};
 
-/// The part of a level's list that may have keys within bounds, and entries in it, about.
+/// The part of a level's list that may have keys within bounds, and its estimated number of
+/// entries.
 struct Part {
     segments: Range<usize>,
     entries: u64,
@@ -36,16 +38,17 @@ impl Part {
         let end = to.map_or(level.len(), |to| level.first_at_or_after(to)).max(start);
         let all = level.len().max(1) as u64;
         let entries = level.totals().entries * (end - start) as u64 / all;
-        // Of few, too, there is a chance.
+        // The estimate is at least 1 per segment, so that every segment has a chance.
         Self { segments: start..end, entries: entries.max((end - start) as u64) }
     }
 }
 
 impl<M: Medium> Engine<M> {
-    /// A key drawn from those that have a value, from `from` on and before `to`; nothing if the draw was in vain.
+    /// Draws a key that has a value from the range `from` (inclusive) to `to` (exclusive). Returns
+    /// `None` if the draw failed.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`].
+    /// [`EngineError::Corrupt`] if a page is damaged.
     pub async fn draw(
         &self,
         from: &[u8],
@@ -108,7 +111,7 @@ impl<M: Medium> Inner<M> {
         unreachable!("what was drawn is of one of them")
     }
 
-    /// A segment of what a level's list has at a place.
+    /// Reads the segment at index `at` of a level's list; of a group or table, a random segment.
     async fn drawn_page(
         &self,
         level: &Level,
@@ -128,12 +131,12 @@ impl<M: Medium> Inner<M> {
         self.read_index(IndexPage::segment(page), IoClass::ClientRead).await.map(Some)
     }
 
-    /// Whether what a level says of a key is what it holds.
+    /// Whether a level's entry of a key is the key's current entry.
     async fn is_newest(&self, key: &[u8], mapping: &Mapping) -> Result<bool, EngineError> {
         let located = self.locate(key, Nanos::ZERO, &mut Reads::default()).await?;
         Ok(match (mapping, located) {
             (Mapping::At(drawn), Located::At(newest)) => *drawn == newest,
-            // Of one that was written twice alike either may be it.
+            // If the same value was written twice, either entry counts as current.
             (Mapping::Value(drawn), Located::Known(Some(newest))) => *drawn == newest,
             _ => false,
         })

@@ -1,9 +1,9 @@
-//! The state that lives in capacitor-backed memory, as bytes for the reserved region.
+//! The image of capacitor-backed memory that is written to the reserved region at a power cut.
 //!
-//! On a power cut the drive has energy for one thing: writing this image. It holds memtables,
-//! level lists with their filters, pinned segments, extent counters and compaction cursors; with it and the durable
-//! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
-//! drive adds epoch and checksum (`kvssd::reserve`).
+//! The energy of the capacitors is enough to write only this image. It contains memtables, level
+//! lists with their filters, pinned segments, extent counters and compaction cursors; together with
+//! the durable pages it is a complete store. All other volatile state (work under way) is not
+//! included. The drive adds epoch and checksum (`kvssd::reserve`).
 
 use std::rc::Rc;
 
@@ -27,10 +27,11 @@ use crate::tables::tree::Tree;
 use pages::planted::Fault;
 
 const VERSION: u32 = 6;
-/// The version before, which does not say how many extents there are: as many as now, and for good.
+/// The previous version of the format. It does not record the number of extents: that number is the
+/// current one and cannot grow.
 const OF_ONE_SIZE: u32 = 5;
 
-/// What a dump restores.
+/// The state that a dump restores.
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
@@ -38,24 +39,25 @@ pub(crate) struct Restored {
     pub memtables: Memtables,
     pub plan: LevelPlan,
     pub version: Version,
-    /// Where levels are made of tables, those; and `version` is empty then.
+    /// The tables, if levels are made of tables; `version` is empty then.
     pub tables: Option<Tree<Rc<TableMeta>>>,
     pub extents: Extents,
     pub cursors: Vec<Box<[u8]>>,
 }
 
 impl<M: Medium> Inner<M> {
-    /// The image at this instant.
+    /// Returns the image of the current state.
     pub(crate) fn dump(&self) -> Vec<u8> {
         self.image(&self.front.memtables.borrow())
     }
 
-    /// The image without memtables, which the log has: what the edits of a manifest begin with.
+    /// Returns the image without memtables, which are in the log: the checkpoint with which a
+    /// manifest begins.
     pub(crate) fn checkpoint(&self) -> Vec<u8> {
         self.image(&Memtables::default())
     }
 
-    /// Where the segments of an image belong.
+    /// Returns the context in which the segments of an image are restored.
     pub(crate) fn home(&self) -> Home<'_> {
         Home {
             shape: self.store.shape,
@@ -83,7 +85,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// What a dump holds besides memtables.
+/// The contents of a dump, except memtables.
 pub(crate) struct Image<'a> {
     pub id: StoreId,
     pub sequence: u64,
@@ -96,7 +98,7 @@ pub(crate) struct Image<'a> {
 }
 
 impl Image<'_> {
-    /// The bytes of the dump.
+    /// Encodes the dump.
     pub(crate) fn encode(&self, memtables: &Memtables, with_frozen: bool) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
@@ -121,8 +123,8 @@ impl Image<'_> {
     }
 }
 
-/// Reads an image back; `None` if it is of another form. Extents that were being collected come
-/// back closed.
+/// Decodes an image; `None` if its format differs. Extents that were being collected are closed
+/// afterwards.
 pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     let form = input.u32()?;
@@ -141,7 +143,7 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     let Shape { extents, grows_to, .. } = home.shape;
     let (known, grew_to) =
         if form == OF_ONE_SIZE { (extents, 0) } else { (input.u32()?, input.u32()?) };
-    // Else its pointers say other places.
+    // With another size limit, pointers would have another format.
     (grew_to == grows_to).then_some(())?;
     let extents = read_extents(input, home.shape, known)?;
     let cursors = version

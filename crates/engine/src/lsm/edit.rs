@@ -1,8 +1,9 @@
-//! Edits: what flushes, compactions and collections publish.
+//! Edits: the changes that flushes, compactions and collections publish.
 //!
-//! One piece of background work makes one edit, which is applied, and committed to the journal if there is one: all of it is
-//! in force, after a power cut too, or nothing (`publish`). Between making an edit and applying it the work holds its
-//! claim on the levels it changes, so the places in them that it names stay what they are.
+//! A unit of background work makes one edit. The edit is applied, and committed to the manifest if
+//! the store has one: it takes effect completely or not at all, also after a power cut (`publish`).
+//! Between making and applying an edit, the work holds its claim on the levels it changes, so that
+//! the indexes in the edit stay valid.
 
 use std::rc::Rc;
 
@@ -17,18 +18,18 @@ use crate::lsm::tables::open_table::Table;
 use crate::lsm::version::LevelEdit;
 use crate::tables::tree::TreeEdit;
 
-/// A change of the index and of what it says about the extents. Its tables are open, or just as they were
-/// found in a manifest.
+/// A change of the index and of the extent accounting. Its tables are either open or as they were
+/// read from a manifest.
 pub(crate) struct Edit<T = Rc<Table>> {
-    /// Segments that take the place of others, level by level.
+    /// Segments that replace others, per level.
     pub levels: Vec<LevelEdit>,
-    /// Tables that take the place of others, where levels are made of tables.
+    /// Tables that replace others, if levels are made of tables.
     pub tables: TreeEdit<T>,
-    /// Pages and objects that are in use or dead from then on.
+    /// Pages and objects that become live or dead.
     pub changes: Changes,
-    /// Whether the oldest frozen memtable is in the levels from then on.
+    /// The new flush position, if the edit completes the flush of the oldest frozen memtable.
     pub flushed: Option<Flushed>,
-    /// An extent that nothing refers to from then on.
+    /// An extent that is no longer referenced.
     pub retired: Option<ExtentId>,
 }
 
@@ -45,8 +46,8 @@ impl<T> Default for Edit<T> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The edit that makes `levels`: their new pages are in use from then on, and those they replace
-    /// are dead.
+    /// Returns the edit that makes the changes `levels`: their new pages become live, the pages
+    /// that they replace become dead.
     pub(crate) fn edit_of(&self, levels: Vec<LevelEdit>) -> Edit {
         let mut changes = Changes::default();
         let version = self.version.borrow();
@@ -73,13 +74,13 @@ impl<M: Medium> Inner<M> {
         Edit { levels, changes, ..Edit::default() }
     }
 
-    /// Adds that these objects have no entries any more.
+    /// Adds to an edit that these objects are dead.
     pub(crate) async fn with_dead(&self, mut edit: Edit, dead: &[Pointer]) -> Edit {
         self.store.mark_all_dead(&mut edit.changes, dead).await;
         edit
     }
 
-    /// Adds that the oldest frozen memtable is flushed: its objects have entries.
+    /// Adds to an edit that the oldest frozen memtable is flushed: its objects become live.
     pub(crate) async fn with_flushed(&self, mut edit: Edit, written: &Written) -> Edit {
         self.store.publish_objects(&mut edit.changes, written).await;
         edit.flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));

@@ -1,11 +1,12 @@
-//! Edits as bytes, for the manifest.
+//! The encoding of edits in the manifest.
 //!
 //! ```text
 //! count, u32 | level edits: level u32, range u32 u32, count u32, segments
-//! changes of extents | flushed | retired u8 (1: extent u32) | edit of tables, where levels are made of them
+//! changes of extents | flushed | retired u8 (1: extent u32)
+//! edit of tables, if levels are made of tables
 //! ```
-//! Segments are written as in a dump. Replaying an edit does to what a checkpoint restored what
-//! [`Inner::apply`](crate::lsm::Inner) did to the running store.
+//! Segments are encoded as in a dump. Replaying an edit changes the state that a checkpoint
+//! restored in the same way as [`Inner::apply`](crate::lsm::Inner) changed the running store.
 
 use std::rc::Rc;
 
@@ -47,7 +48,7 @@ pub(crate) fn encode<T: Described>(edit: &Edit<T>, is_leveled: bool) -> Vec<u8> 
     out.finish()
 }
 
-/// `None` if `bytes` are no edit.
+/// Decodes an edit; `None` if `bytes` are invalid.
 pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit<Rc<TableMeta>>> {
     let input = &mut Reader::new(bytes);
     let mut levels = Vec::new();

@@ -1,4 +1,4 @@
-//! Values on their way from the medium to an iterator, and the pages it read last.
+//! Reads of values for an iterator, and the pages that the iterator read last.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,25 +13,25 @@ use runtime::{IoClass, JoinHandle, PageImage};
 use crate::cache::Access;
 use crate::lsm::Inner;
 
-/// How far a value has come.
+/// The state of a value's read.
 pub(crate) enum Fetch {
     Ready(Value),
-    /// To be read when it is asked for.
+    /// To be read on demand.
     Demand(Pointer),
     /// Being read.
     UnderWay(UnderWay),
 }
 
-/// A value on its way.
+/// A read in flight.
 pub(crate) struct UnderWay {
-    /// Where it begins.
+    /// The page in which the value begins.
     pub page: PageNo,
-    /// Of the reads that have not begun yet.
+    /// The I/O class of the reads that have not begun yet.
     pub class: Rc<Cell<IoClass>>,
     pub read: JoinHandle<Result<Value, EngineError>>,
 }
 
-/// Pages of values that an iterator read last.
+/// The pages of values that an iterator read last.
 pub(crate) struct Pages {
     kept: VecDeque<(PageNo, PageImage)>,
     most: usize,
@@ -42,7 +42,7 @@ impl Pages {
         Self { kept: VecDeque::new(), most }
     }
 
-    /// It may keep so many from now on.
+    /// Sets the maximum number of pages kept.
     pub(crate) fn keep_most(&mut self, most: usize) {
         self.most = most;
     }
@@ -61,9 +61,9 @@ impl Pages {
     }
 }
 
-/// Reads a value: from a page that the iterator still has, or from what a Get left in the cache, if it can. It
-/// leaves nothing there itself: whoever reads on wants each value once, and what is wanted again is left when it is
-/// returned.
+/// Reads a value: from a page that the iterator still holds, from the cache, or from the medium.
+/// Does not insert into the cache: a scan needs each value once. Values that may be read again are
+/// inserted when they are returned.
 pub(crate) async fn fetch<M: Medium>(
     inner: &Inner<M>,
     pages: &RefCell<Pages>,

@@ -1,34 +1,35 @@
-//! Bloom filters, one per meta segment: they say which segments a Get need not read.
+//! Bloom filters, one per meta segment: they show which segments a Get need not read.
 //!
-//! Standard filters, not blocked ones: a segment's filter spans a handful of cache lines at most, so
-//! keeping a key's bits in one line would save little, while the rates that Monkey asks of upper
-//! levels (one in millions) are out of reach for blocks.
+//! Standard filters, not blocked ones: a segment's filter spans a few cache lines at most, so
+//! keeping a key's bits in one line would save little, and the false positive rates that Monkey
+//! assigns to upper levels (one in millions) are not possible with blocks.
 //!
-//! All bits of a key come from one 64-bit hash by double hashing with a quadratic term. Without that
-//! term, two keys whose sequences begin alike go on alike, and in filters of a few thousand bits that
-//! happens too often: measured, they err 1.25 times as often as theory at 16.5 bits a key, 2.7 times
-//! at 22; with it, 1.02 and 1.05 times.
+//! All bits of a key are derived from one 64-bit hash by double hashing with a quadratic term.
+//! Without that term, two keys whose sequences begin equally continue equally, which happens too
+//! often in filters of a few thousand bits: the measured false positive rate is 1.25 times the
+//! theoretical rate at 16.5 bits a key and 2.7 times at 22; with the term it is 1.02 and 1.05
+//! times.
 //!
-//! A filter knows every key of its segment: it may send a reader to a segment in vain, and never past
-//! one. It lives as long as its segment's place in a level list, is shared by versions, and is dumped
-//! with the lists at a power cut.
+//! A filter contains every key of its segment: it has false positives but no false negatives. It
+//! lives as long as its segment's entry in a level list, is shared by versions, and is dumped with
+//! the lists at a power cut.
 
 use std::f64::consts::LN_2;
 use std::rc::Rc;
 
 use runtime::mix64;
 
-/// More hashes than this gain nothing that could be measured.
+/// More hashes give no measurable gain.
 const MOST_HASHES: u8 = 30;
 
-/// Which keys a segment may have. Clones share the bits.
+/// The filter of a segment's keys. Clones share the bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
-    /// The number of hashes, then the bits: one allocation, so that a probe misses the cache less.
+    /// The number of hashes, then the bits: one allocation, so that a probe has fewer cache misses.
     bytes: Rc<[u8]>,
 }
 
-/// A hash of the whole key, from which every filter takes its bits.
+/// Returns a hash of the whole key, from which all filters derive their bits.
 pub(crate) fn key_hash(key: &[u8]) -> u64 {
     let mut words = key.chunks_exact(8);
     let mut hash = key.len() as u64;
@@ -40,19 +41,20 @@ pub(crate) fn key_hash(key: &[u8]) -> u64 {
     mix64(hash ^ u64::from_le_bytes(rest))
 }
 
-/// The places of a key's bits among `bits`.
+/// Returns the positions of a key's bits among `bits` bits.
 fn places(hash: u64, hashes: u8, bits: usize) -> impl Iterator<Item = usize> {
     let step = mix64(hash) | 1;
     let bend = mix64(step);
     let points = (0..u64::from(hashes)).map(move |n| {
         hash.wrapping_add(n.wrapping_mul(step)).wrapping_add((n * n).wrapping_mul(bend))
     });
-    // The upper half of the product: a range of any size without a division.
+    // Takes the upper half of the product: maps to a range of any size without a division.
     points.map(move |point| ((u128::from(point) * bits as u128) >> 64) as usize)
 }
 
 impl Filter {
-    /// A filter of `bytes` in all for keys of these hashes; `None` if that is too little for any use.
+    /// Builds a filter of `bytes` bytes in all for keys with these hashes; `None` if the size is
+    /// too small to be useful.
     pub(crate) fn of_bytes(hashes_of_keys: &[u64], bytes: usize) -> Option<Self> {
         let bits = bytes.checked_sub(1)? * 8;
         let best = (bits as f64 / hashes_of_keys.len().max(1) as f64 * LN_2).round();
@@ -70,19 +72,19 @@ impl Filter {
         Some(Self { bytes: filter.into() })
     }
 
-    /// Whether the segment may have a key of that hash. Never false if it has.
+    /// Whether the segment may have a key with that hash. Never false for a key of the segment.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
         let (hashes, bits) = (self.bytes[0], &self.bytes[1..]);
         let mut places = places(hash, hashes, bits.len() * 8);
         places.all(|place| bits[place / 8] & (1 << (place % 8)) != 0)
     }
 
-    /// Bytes in memory, and in a dump.
+    /// Returns the filter's encoding, in memory and in a dump.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What [`Self::bytes`] gave, read back; `None` if there was no filter.
+    /// Decodes the result of [`Self::bytes`]; `None` if there was no filter.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         (bytes.len() > 1).then(|| Self { bytes: bytes.into() })
     }
@@ -101,7 +103,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 128,
+            failure_persistence: None,
+            ..Default::default()
+        })]
 
         #[test]
         fn a_filter_never_denies_a_key_it_was_given(
@@ -119,8 +125,8 @@ mod tests {
         }
     }
 
-    /// Share of foreign keys that filters of so many bits a key let through: `filters` of 215 keys
-    /// each (a segment of the paper's drive), `probes` keys asked of each.
+    /// Returns the false positive rate of filters of `bits_per_key`: `filters` filters of 215 keys
+    /// each (a segment of the paper's drive), each probed with `probes` foreign keys.
     fn measured(bits_per_key: f64, filters: usize, probes: usize) -> f64 {
         let mut rng = Rng::derive(bits_per_key.to_bits(), "filter");
         let mut passed = 0;
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_theory() {
-        // Rounding to whole hashes and bytes and the size of the sample leave some per cent.
+        // Rounding to whole hashes and bytes and the sample size cause deviations of some per cent.
         for (bits, filters, within) in [(4.0, 100, 0.06), (10.2, 400, 0.08), (16.5, 2_000, 0.1)] {
             let (rate, theory) =
                 (measured(bits, filters, 2_000), monkey::false_positive_rate(bits));

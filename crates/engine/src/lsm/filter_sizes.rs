@@ -1,4 +1,4 @@
-//! How large filters are, and building them for segments that merges made.
+//! Sizes of filters, and the building of filters for segments that merges write.
 
 use pages::format::pointer::PointerFormat;
 use pages::medium::Medium;
@@ -12,18 +12,19 @@ use crate::options::Filters;
 use crate::planted::Fault;
 use crate::sizing::monkey;
 
-/// A share of the index memory that filters leave free, so that merges side by side stay in it.
+/// The share of index memory (1/64) that filters leave free, so that parallel merges stay within
+/// the budget.
 const SPARE: u64 = 64;
 
-/// The hashes of a segment's keys.
+/// Returns the hashes of a segment's keys.
 fn hashes_of(built: &BuiltSegment, format: PointerFormat) -> Vec<u64> {
     let segment = MetaSegment::new(&built.bytes, format).expect("a merge made it");
     (0..segment.len()).map(|index| key_hash(segment.key(index))).collect()
 }
 
 impl<M: Medium> Inner<M> {
-    /// Filters for segments that are about to be written to `level`, with the processor time that
-    /// takes; nothing if the design has none.
+    /// Builds filters for segments that are about to be written to `level`, and charges the
+    /// processor time. Returns no filters if the design has none.
     pub(crate) async fn filters_for(
         &self,
         level: usize,
@@ -50,9 +51,10 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// Bits per key for `entries` new entries of `level`: as many as were asked for, or Monkey's share of the
-    /// memory that level lists and pinned segments leave; but no more than is free right now. When lists or
-    /// keys outgrow the plan, new filters are smaller: filters give way, nobody waits for them.
+    /// Returns the bits per key for `entries` new entries of `level`: the configured number, or
+    /// Monkey's share of the memory that level lists and pinned segments leave, but no more than is
+    /// free now. If lists or keys outgrow the plan, new filters are smaller; no task waits for
+    /// filter memory.
     fn filter_bits_per_key(&self, level: usize, entries: u64) -> f64 {
         let version = self.version.borrow();
         let memory = self.index_memory_of(&version);
@@ -71,15 +73,15 @@ impl<M: Medium> Inner<M> {
         wanted.min(free as f64 * 8.0 / entries.max(1) as f64)
     }
 
-    /// Keys of each level that filters have to be sized for: as planned, or as many as there are.
-    /// Pinned levels need no filters.
+    /// Returns the number of keys of each level for which filters are sized: the planned or the
+    /// actual number, whichever is larger. Pinned levels need no filters.
     fn keys_to_filter(&self, version: &Version) -> Vec<u64> {
         let plan = self.plan.borrow();
         let per_segment = self.entries_per_segment();
         let keys = version.levels().iter().zip(&plan.capacities).zip(0..);
         keys.map(|((level, capacity), n)| {
             let totals = level.totals();
-            // A little ahead of what there is: what was built before keeps its size for a while.
+            // Allows for some growth, because filters keep their size once built.
             let now = totals.entries + totals.entries / 16;
             if n < plan.pinned { 0 } else { now.max(capacity * per_segment) }
         })

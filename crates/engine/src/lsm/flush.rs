@@ -1,4 +1,5 @@
-//! Flush: a frozen memtable becomes data pages and entries of L1, or a table of L0 (`tables::flush`).
+//! Flush: writes a frozen memtable as data pages and entries of L1, or as a table of L0
+//! (`tables::flush`).
 
 use std::rc::Rc;
 
@@ -23,7 +24,7 @@ use crate::lsm::version::LevelEdit;
 use crate::planted::Fault;
 
 impl<M: Medium> Inner<M> {
-    /// One of the tasks that flush frozen memtables, oldest first, for ever.
+    /// Runs one of the flush tasks: flushes frozen memtables, oldest first, forever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
             let (number, writes) = self.front.begin_flush().await;
@@ -65,7 +66,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Packs the values that do not stand beside their keys into pages.
+    /// Packs the values that are not stored inline into pages.
     async fn lay_out(&self, writes: Vec<Write>) -> (Vec<Write>, Layout) {
         let (inlining, payload) = (self.inlining, self.store.shape.payload_bytes);
         let packing = self.store.handle.compute(move || {
@@ -85,8 +86,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Merges the entries of a flush into L1 and publishes them together with the end of their
-    /// memtable: a reader finds them in one or the other.
+    /// Merges the entries of a flush into L1 and publishes them in the edit that drops their
+    /// memtable, so that a reader finds them in exactly one of the two.
     async fn merge_into_first_level(
         &self,
         entries: Vec<NewEntry>,
@@ -125,7 +126,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Claims L1 together with a place for what the merge of `entries` into it gives.
+    /// Claims L1 and gets the promise of space for the result of merging `entries` into it.
     async fn claim_first_level(&self, entries: &[NewEntry]) -> Place<'_> {
         let expected = self.flush_segments();
         let format = self.store.format;
@@ -149,14 +150,15 @@ impl<M: Medium> Inner<M> {
                 return place;
             }
             self.unclaim(&[0]);
-            // Not with the level in hand; what is promised here makes way for the next attempt.
+            // Waits without the claim on the level. The space promised here is released for the
+            // next attempt.
             let need =
                 || Need { stream: Stream::Index, pages: most(), claimant: Claimant::Compaction };
             drop(self.front.wait_for_space(need).await);
         }
     }
 
-    /// Segments that a flush adds to L1, roughly.
+    /// Returns the approximate number of segments that a flush adds to L1.
     pub(crate) fn flush_segments(&self) -> usize {
         let pair = self.surroundings.expected_key_bytes + self.surroundings.expected_value_bytes;
         let objects = self.options.memtable_bytes / u64::from(pair.max(1)) + 1;
@@ -169,8 +171,8 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// The entries that lead to what a flush has written: `pointers` are those of the values that do not stand beside their keys,
-/// in order.
+/// Returns the index entries of a flush. `pointers` are those of the values that are not stored
+/// inline, in order.
 fn entries_of(writes: Vec<Write>, pointers: &[Pointer], inlining: Inlining) -> Vec<NewEntry> {
     let mut pointers = pointers.iter();
     let entry = |Write { key, entry, .. }: Write| match entry {

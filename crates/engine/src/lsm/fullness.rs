@@ -1,4 +1,4 @@
-//! When is the store full? And what is given up before it is.
+//! Decides when the store is full, and which resources are given up before.
 
 use std::rc::Rc;
 
@@ -11,38 +11,40 @@ use runtime::Nanos;
 use crate::lsm::Inner;
 use crate::lsm::snapshot::Expiry;
 
-/// Where a store stands that has nothing to collect.
+/// The state of a store that has nothing to collect.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not states")]
 struct Situation {
-    /// Clients lack extents.
+    /// Clients lack free extents.
     is_short: bool,
     /// Every entry is in the last level.
     is_squeezed: bool,
-    /// Flushes or compactions lack space, and nothing is under way that could give them some.
+    /// Flushes or compactions lack space, and no work under way could free any.
     is_at_rest: bool,
-    /// Collecting everything once gave nothing.
+    /// A collection pass over everything freed nothing.
     has_given_up: bool,
     was_full: bool,
-    /// The bytes of memory that the index may take, if it takes them.
+    /// The index memory budget in bytes, if the index has used it up.
     memory_used_up: Option<u64>,
-    /// The index takes too much, a write needs room, and upper levels may hide what of the index can go.
+    /// The index is over its budget, a write needs room, and upper levels may hide index entries
+    /// that can be dropped.
     may_shrink: bool,
 }
 
-/// What follows from it.
+/// The decision that follows from a [`Situation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Outlook {
-    /// Everything is to be moved down, to find garbage that upper levels hide.
+    /// Whether to move everything down, to find garbage that upper levels hide.
     squeezes: bool,
     fullness: Fullness,
 }
 
 impl Situation {
-    /// With no victim left and clients held up, garbage may still hide under entries of memtables
-    /// and upper levels: everything is moved down first, and only then the store counts as full.
-    /// So does a store that cannot go on: whose collections give nothing, or whose flushes and
-    /// compactions lack space with nothing to collect. Deletes start this again.
+    /// With no victim left and clients blocked, garbage may still be hidden under entries of
+    /// memtables and upper levels: everything is moved down first, and only then the store counts
+    /// as full. A store that cannot make progress also counts as full: if its collections free
+    /// nothing, or if its flushes and compactions lack space and nothing can be collected. Deletes
+    /// start this process again.
     fn outlook(self) -> Outlook {
         let is_full = self.is_short && (self.is_squeezed || self.has_given_up || self.was_full);
         let fullness = match (self.is_short && self.is_at_rest, self.memory_used_up) {
@@ -57,8 +59,8 @@ impl Situation {
 }
 
 impl<M: Medium> Inner<M> {
-    /// What is done when there is nothing to collect: the oldest snapshot expires, everything is
-    /// moved down, clients are told where they stand.
+    /// Acts when nothing can be collected: expires the oldest snapshot, starts moving everything
+    /// down, and updates the fullness that clients see.
     pub(crate) fn consider_being_full(&self) -> Next {
         if self.is_short() && self.snapshots_hold_garbage() {
             self.front.note_held();
@@ -72,7 +74,8 @@ impl<M: Medium> Inner<M> {
                     self.front.begin_sweep_anew();
                     return Next::LookAgain;
                 }
-                Expiry::UnderWay => return Next::Wait, // its pin wakes us when it goes
+                // its pin wakes this task when it is released
+                Expiry::UnderWay => return Next::Wait,
                 Expiry::NotBefore(until) => {
                     self.wake_at(until);
                     return Next::Wait;
@@ -89,27 +92,29 @@ impl<M: Medium> Inner<M> {
         Next::Wait
     }
 
-    /// Has everything moved down, or ends that.
+    /// Starts or ends moving everything down.
     fn set_squeezing(&self, squeezes: bool) {
         if squeezes {
             self.front.freeze_active();
         }
         match (self.is_squeezing.replace(squeezes), squeezes) {
             (false, true) => self.store.work.notify_all(),
-            (true, false) => self.store.room.notify_all(), // nothing may be left to compact
+            (true, false) => self.store.room.notify_all(), // maybe nothing is left to compact
             _ => {}
         }
     }
 
-    /// Whether anything lacks the room that readers hold: a client's write, a flush or a compaction, or a compaction that somebody asks for. Else who reads all
-    /// of a full store, to copy it say, would be told again and again that its instant is gone, though nobody wants to write. Simulated designs do not ask.
+    /// Whether a client's write, a flush, a compaction or a requested compaction needs the room
+    /// that readers hold. Otherwise a client that reads all of a full store, for example to copy
+    /// it, would see its snapshot expire again and again although no write needs the space. Designs
+    /// without `leaves_room` (the simulated ones) always return true.
     fn is_room_needed(&self) -> bool {
         let is_asked = || self.manual.is_asked() || self.is_starved();
         !self.options.leaves_room || self.front.needs_room() || is_asked()
     }
 
-    /// Lets clients put again where there is room for that, and ends what was to make some. Whether there is none, nobody knows before collection has
-    /// come to its end.
+    /// Lets clients put again if there is room, and ends squeezing. Only a complete collection pass
+    /// can show that no room is left.
     pub(crate) fn take_puts_again(&self) {
         if !self.is_short() {
             let outlook = self.situation().outlook();
@@ -120,7 +125,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The facts of this instant.
+    /// Returns the current situation.
     fn situation(&self) -> Situation {
         Situation {
             is_short: self.is_short(),
@@ -138,7 +143,7 @@ impl<M: Medium> Inner<M> {
         !self.front.has_extents_for_clients()
     }
 
-    /// Wakes background work at an instant, unless it will be woken by then anyway.
+    /// Wakes background work at `until`, unless an earlier wake-up is already set.
     fn wake_at(&self, until: Nanos) {
         if self.wakes_at.get() <= self.store.handle.now() {
             self.wakes_at.set(until);
@@ -150,20 +155,20 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether extents could be released or collected, were it not for snapshots.
+    /// Whether extents could be released or collected if no snapshot held them.
     fn snapshots_hold_garbage(&self) -> bool {
         let extents = self.store.extents.borrow();
         self.store.held() > 0
             || extents.choose_victim(WORTH_COLLECTING, |id| self.store.is_pinned(id)).is_some()
     }
 
-    /// Whether flushes or compactions lack space, and nothing is under way that could give them some.
+    /// Whether flushes or compactions lack space, and no work under way could free any.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.is_starved() && self.is_quiet() && !self.tables_can_shrink()
     }
 
-    /// Whether nothing is under way that could give space back. Commands are that still read from a
-    /// snapshot that has expired.
+    /// Whether no work under way could free space. Commands that still read from an expired
+    /// snapshot count as such work.
     pub(crate) fn is_quiet(&self) -> bool {
         let gives_nothing = self.store.releasing() == 0
             && self.store.held() == 0
@@ -172,7 +177,7 @@ impl<M: Medium> Inner<M> {
         gives_nothing && !compacts_tables && self.busy.borrow().iter().all(|busy| !busy)
     }
 
-    /// Whether something is under way that gives space, or garbage, and will wake the collector.
+    /// Whether work under way will free space or produce garbage, and will wake the collector.
     pub(crate) fn is_giving_space(&self) -> bool {
         let are_moved = !self.store.moved.borrow().is_empty();
         self.store.releasing() > 0
@@ -181,7 +186,8 @@ impl<M: Medium> Inner<M> {
             || self.is_squeezing.get() && !self.is_at_rest()
     }
 
-    /// Whether the index is over its budget and no compaction is left that could shrink it, but those that look for what upper levels hide.
+    /// Whether the index is over its budget and no compaction is left that could shrink it, other
+    /// than those that look for entries hidden by upper levels.
     pub(crate) fn index_memory_is_used_up(&self) -> bool {
         let was_so = || matches!(self.front.fullness.get(), Fullness::Full(UsedUp::IndexMemory(_)));
         self.is_over_budget() && (self.is_settled() || self.is_squeezing.get() && was_so())

@@ -1,6 +1,6 @@
-//! Groups: segments of the last level that follow one another in an extent, behind a page that is their
-//! index. The level list has one entry for all of them, so that a short list in memory leads to many
-//! short pairs; a Get pays a read of the index for it (docs/decisions/0031).
+//! Groups: segments of the last level that are adjacent in an extent and follow a page with their
+//! index. The level list has one entry for a whole group, so that a short list in memory is enough
+//! for many short pairs; a Get pays one read of the group's index (docs/decisions/0031).
 
 use pages::error::EngineError;
 use pages::medium::{Medium, PageNo, Shape};
@@ -16,24 +16,24 @@ use crate::lsm::location::{Group, Location};
 use crate::lsm::merge::BuiltSegment;
 use crate::options::Options;
 
-/// A group takes this part of an extent at most: what is left of an extent that has no room for one stays
-/// empty.
+/// A group takes at most this fraction (1/8) of an extent: the end of an extent that is too short
+/// for a group stays empty.
 pub(crate) const LARGEST_PART: u32 = 8;
 
-/// The least group there is: an index and two segments.
+/// Pages of the smallest group: an index and two segments.
 const LEAST_PAGES: u32 = 3;
 
-/// How large groups are in a level that has them.
+/// The size of the groups of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupForm {
-    /// Segments of a group, at most.
+    /// Maximum number of segments of a group.
     segments: usize,
     payload_bytes: u32,
     append_unit: u32,
 }
 
 impl GroupForm {
-    /// The groups of a design on that medium; `None` if it has none.
+    /// Returns the form of a design's groups on that medium; `None` if it has no groups.
     pub(crate) fn new(options: &Options, shape: &Shape) -> Option<Self> {
         let pages = options.group_pages.min(shape.pages_per_extent / LARGEST_PART);
         let Shape { payload_bytes, append_unit, .. } = *shape;
@@ -41,18 +41,19 @@ impl GroupForm {
         (pages >= LEAST_PAGES).then_some(Self { segments, payload_bytes, append_unit })
     }
 
-    /// Segments that a group has in any case, if there are as many: whatever their keys are, an index
-    /// has room for them, and their entries can be counted.
+    /// Returns the number of segments that fit in a group in any case: an index has room for them
+    /// with the longest keys, and their entries can be counted.
     fn least_full(&self) -> usize {
         let room = group_index::room(self.payload_bytes);
         let of_keys = room / entry_bytes(&[0; pages::MAX_KEY_BYTES]);
-        // An entry takes a pointer, an offset and a byte of key at least.
+        // An entry takes at least a pointer, an offset and a byte of key.
         let of_entries = usize::from(u16::MAX) / (self.payload_bytes as usize / 6).max(1);
         self.segments.min(of_keys).min(of_entries).max(1)
     }
 
-    /// Pages that `segments` take in groups at most: with their indexes, and with what each may leave
-    /// empty at the end of an extent and of an append unit.
+    /// Returns the maximum number of pages that `segments` segments take in groups, including
+    /// indexes and the pages that each group may leave empty at the end of an extent and of an
+    /// append unit.
     pub(crate) fn most_pages(&self, segments: u32) -> u32 {
         let of = |each: usize| segments.div_ceil(each as u32);
         let least = self.least_full();
@@ -61,25 +62,25 @@ impl GroupForm {
         segments + groups * besides_segments(self.segments as u32, self.append_unit)
     }
 
-    /// Pages by which a level of groups grows at most where so many segments come: with their indexes, and what is left
-    /// empty at the ends of extents.
+    /// Returns the maximum number of pages by which a level of groups grows if `segments` segments
+    /// are added, including indexes and the empty ends of extents.
     pub(crate) fn grown_by(&self, segments: u32) -> u32 {
         let pages = segments + segments.div_ceil(self.least_full() as u32);
         pages + pages.div_ceil(LARGEST_PART - 1)
     }
 
-    /// Pages of extents in which `pages` pages of groups are, at most: those of which more is in use than leaves
-    /// room to copy them are not collected.
+    /// Returns the maximum number of pages of extents occupied by `pages` pages of groups. Extents
+    /// with so much in use that a copy would not save space are not collected.
     pub(crate) fn in_extents(&self, pages: u32, shape: &Shape) -> u32 {
         in_extents(pages, self.largest(), shape)
     }
 
-    /// Pages of the largest group.
+    /// Returns the number of pages of the largest group.
     pub(crate) fn largest(&self) -> u32 {
         1 + self.segments as u32
     }
 
-    /// Shares segments out among groups of about the same size.
+    /// Distributes segments over groups of about equal size.
     pub(crate) fn share(&self, segments: Vec<BuiltSegment>) -> Vec<Vec<BuiltSegment>> {
         let groups = segments.len().div_ceil(self.segments).max(1);
         let share = segments.len().div_ceil(groups);
@@ -103,12 +104,13 @@ impl GroupForm {
     }
 }
 
-/// The index of a group of so many segments, and what it may leave empty.
+/// Returns the pages that a group takes besides its segments: its index, and the pages it may leave
+/// empty.
 fn besides_segments(segments: u32, append_unit: u32) -> u32 {
     1 + segments + append_unit
 }
 
-/// The pages of a group as they follow one another; a single segment has no index.
+/// Returns the pages of a group in order. A single segment has no index.
 pub(crate) fn pages_of(group: &mut [BuiltSegment]) -> PagesTogether {
     let index = (group.len() > 1).then(|| {
         group_index::build(group.iter().map(|segment| (&segment.first_key[..], segment.entries)))
@@ -117,7 +119,7 @@ pub(crate) fn pages_of(group: &mut [BuiltSegment]) -> PagesTogether {
     index.into_iter().chain(segments).collect()
 }
 
-/// Where so many segments are whose pages begin with `first`.
+/// Returns the location of `segments` segments whose pages begin at `first`.
 pub(crate) fn location_of(first: PageNo, segments: usize) -> Location {
     match segments {
         1 => Location::Stored(first),
@@ -126,7 +128,7 @@ pub(crate) fn location_of(first: PageNo, segments: usize) -> Location {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Gives merged segments their place in groups.
+    /// Writes merged segments in groups and returns the level entries for them.
     pub(crate) async fn place_in_groups(
         &self,
         mut groups: Vec<Vec<BuiltSegment>>,
@@ -148,14 +150,14 @@ impl<M: Medium> Inner<M> {
         Ok(named.collect())
     }
 
-    /// The groups that merges into `level` write from now on, if they do.
+    /// Returns the form of the groups that merges into `level` write, if they write groups.
     pub(crate) fn groups_of(&self, level: usize) -> Option<GroupForm> {
         let is_last = level + 1 == self.options.levels as usize;
         let has_groups = is_last && self.writes_groups.get() && !self.is_pinned(level);
         self.groups.filter(|_| has_groups)
     }
 
-    /// Pages that `segments` of `level` take on the medium, at most.
+    /// Returns the maximum number of pages that `segments` of `level` take on the medium.
     pub(crate) fn most_pages_for(&self, level: usize, segments: u32) -> u32 {
         self.groups_of(level).map_or(segments, |groups| groups.most_pages(segments))
     }
@@ -182,7 +184,8 @@ mod tests {
         #[test]
         fn groups_have_all_segments_in_order_and_take_no_more_than_was_said(
             keys in prop::collection::vec(0..=251_usize, 1..200),
-            (most, payload_bytes) in prop_oneof![Just((31, 8192_u32)), Just((255, 1024)), Just((2, 4096))],
+            (most, payload_bytes) in
+                prop_oneof![Just((31, 8192_u32)), Just((255, 1024)), Just((2, 4096))],
         ) {
             let form = GroupForm { segments: most, payload_bytes, ..FORM };
             let groups = form.share(segments(&keys));

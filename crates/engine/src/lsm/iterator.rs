@@ -1,15 +1,16 @@
-//! Iterators: pairs of a snapshot in key order (IterKVSSD, SYSTOR'23).
+//! Iterators: the pairs of a snapshot in key order (IterKVSSD, SYSTOR'23).
 //!
-//! One Next: merge on to the next key that has a value; with degree D, ask for the value of the pair
-//! D further on; wait for this pair's value. Segments of levels that are not in memory are read
-//! when a cursor comes to them, or, with index prefetch, while the segment before is in use.
-//! With index prefetch, reading ahead never blocks a command: where the merge would need a segment
-//! that has not come yet, it goes on at the next command. Without, the merge reads segments when it
-//! comes to them, ahead of the pair at hand or not. A command that waits for something it asked for
-//! ahead of time makes that read urgent.
+//! A Next merges to the next key that has a value; with prefetch degree D, it starts the read of
+//! the value of the pair D positions ahead; then it waits for its own pair's value. Segments of
+//! levels that are not in memory are read when a cursor reaches them, or, with index prefetch,
+//! while the previous segment is in use. With index prefetch, readahead never blocks a command: if
+//! the merge needs a segment that has not arrived, it continues at the next command. Without index
+//! prefetch, the merge reads segments when it reaches them, also during readahead. A command that
+//! waits for a prefetched page makes that read urgent.
 //!
-//! Invariants: what an iterator returns depends on its snapshot alone, not on degree, prefetch or
-//! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
+//! Invariants: the pairs that an iterator returns depend only on its snapshot, not on degree,
+//! prefetch or concurrent work; reads in flight hold the snapshot, so its extents are kept until
+//! they end.
 
 mod buffer;
 mod index_reads;
@@ -38,48 +39,48 @@ use buffer::Buffer;
 use readahead::Readahead;
 use values::Item;
 
-/// Where a command left an iterator.
+/// The result of an iterator command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// At this pair.
+    /// The iterator is at this pair.
     Pair(Box<[u8]>, Value),
-    /// Past the last pair.
+    /// The iterator is past the last pair.
     End,
-    /// Among deleted keys, of which there are more than one command passes: ask again.
+    /// The skip budget of deleted keys of one command is used up; the caller repeats the command.
     Again,
 }
 
-/// A snapshot of the store, read in key order.
+/// An iterator over a snapshot of the store, in key order.
 pub struct EngineIterator<M: Medium> {
     pub(super) inner: Rc<Inner<M>>,
     pub(super) hold: Rc<Hold>,
     options: IteratorOptions,
-    /// The least key that Nexts come to which go down.
+    /// The smallest key that descending Nexts return.
     lower_bound: Option<Box<[u8]>>,
     upper_bound: Option<Box<[u8]>>,
     position: Option<Position>,
     buffer: Buffer,
     pages: Rc<RefCell<Pages>>,
-    /// Length of the longest value so far: what a buffer has to be reckoned with.
+    /// The length of the longest value so far in bytes, by which buffer space is estimated.
     longest: Cell<u32>,
-    /// Whether nobody asks for values: none is read.
+    /// Whether only keys are wanted: no value is read.
     is_of_keys: bool,
-    /// Deletions that the merge has come past.
+    /// The number of tombstones that the merge passed.
     stepped_over: Cell<u64>,
 }
 
-/// Where an iterator stands.
+/// The position of an iterator.
 struct Position {
     cursors: Cursors,
-    /// Segments that were asked for ahead of time, by level.
+    /// Prefetched segments, by level.
     ahead: Vec<Option<Ahead>>,
     /// Segments that were read along with others, by level.
     along: Vec<Readahead>,
-    /// Pairs the merge has come past and that no command has returned.
+    /// Pairs that the merge has passed and no command has returned.
     ring: VecDeque<Item>,
-    /// Pairs the merge has come past since the Seek.
+    /// The number of pairs that the merge passed since the Seek.
     merged: u32,
-    /// The merge has come to the end.
+    /// Whether the merge has reached the end.
     is_at_end: bool,
 }
 
@@ -88,9 +89,9 @@ struct Ahead {
     page: Asked,
 }
 
-/// A segment, or a table in columns, that was asked for ahead of time.
+/// A prefetched segment or columnar table.
 enum Asked {
-    /// It was in the cache.
+    /// A page that was in the cache.
     Cached(PageImage),
     UnderWay(JoinHandle<Result<Piece, EngineError>>),
 }
@@ -105,28 +106,29 @@ impl Asked {
 }
 
 impl Position {
-    /// Pairs that commands have returned since the Seek, or are about to.
+    /// Returns the number of pairs since the Seek that commands have returned or are about to
+    /// return.
     fn returned(&self) -> u32 {
         self.merged - self.ring.len() as u32
     }
 }
 
-/// How the merge came along.
+/// The result of a merge step.
 enum Progress {
     Item(Item),
     End,
     /// The skip budget is used up.
     Budget,
-    /// A segment has not come yet.
+    /// A segment has not arrived yet.
     Missing,
 }
 
 impl<M: Medium> Engine<M> {
-    /// A snapshot of the store as it is now, to be read in key order up to `upper_bound`
-    /// (exclusive). Dropping it gives back what it holds.
+    /// Creates an iterator over a snapshot of the current state, in key order up to `upper_bound`
+    /// (exclusive). Dropping the iterator releases the resources it holds.
     ///
     /// # Errors
-    /// [`EngineError::IteratorMemory`].
+    /// [`EngineError::IteratorMemory`] if there is no memory for its buffer.
     pub fn create_iterator(
         &self,
         upper_bound: Option<&[u8]>,
@@ -138,7 +140,7 @@ impl<M: Medium> Engine<M> {
 }
 
 impl<M: Medium> EngineIterator<M> {
-    /// Of the snapshot that `hold` holds, with room for its buffer.
+    /// Creates an iterator over the snapshot of `hold`, which has room for the iterator's buffer.
     pub(super) fn new(
         inner: &Rc<Inner<M>>,
         hold: Rc<Hold>,
@@ -164,21 +166,21 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// The same for keys alone, as `RocksDB` reads them whose blob files are not asked: no value is read, and those of pairs are
-    /// empty.
+    /// Makes the iterator return keys only, like a `RocksDB` iterator that does not read blob
+    /// files: no value is read, and the values of pairs are empty.
     #[must_use]
     pub fn of_keys(mut self) -> Self {
         self.is_of_keys = true;
         self
     }
 
-    /// Deletions that it has come past since it was created.
+    /// Returns the number of tombstones that the iterator passed since its creation.
     pub fn stepped_over(&self) -> u64 {
         self.stepped_over.get()
     }
 
-    /// Goes to the first pair at or after `key` and reads it; Nexts go up from there. `work` is processor time that the
-    /// caller owes.
+    /// Moves to the first pair at or after `key` and reads it; Nexts ascend from there. `work` is
+    /// processor time that the caller owes.
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::SnapshotTooOld`], [`EngineError::Corrupt`].
@@ -187,11 +189,12 @@ impl<M: Medium> EngineIterator<M> {
         self.seek_to(&Target::AtOrAfter(key.into()), work).await
     }
 
-    /// Goes to the last pair whose key is before `key` and before the upper bound, or to the last of all, and reads it; Nexts go
-    /// down from there, to the lower bound. `work` is processor time that the caller owes.
+    /// Moves to the last pair whose key is less than `key` and the upper bound, or to the last pair
+    /// of all, and reads it; Nexts descend from there to the lower bound. `work` is processor time
+    /// that the caller owes.
     ///
-    /// Costs what going up costs: each page of the index is read once, where it is not in memory. Pages of the index are
-    /// not read along with others going down.
+    /// Costs the same as ascending: each index page that is not in memory is read once. In
+    /// descending order, index pages are not read along with others.
     ///
     /// # Errors
     /// As [`Self::seek`].
@@ -230,8 +233,8 @@ impl<M: Medium> EngineIterator<M> {
         self.step(&snapshot, self.inner.store.cpu.costs.of(taken_in), 0).await
     }
 
-    /// Goes to the next pair, up or down as the Seek said, and reads it. `ahead` more are going to be asked for in the same
-    /// request, so their values are read side by side.
+    /// Moves to the next pair, in the direction of the Seek, and reads it. `ahead` is the number of
+    /// further pairs that the same request will ask for: their values are read in parallel.
     ///
     /// # Errors
     /// As [`Self::seek`], and [`EngineError::NotPositioned`] before the first Seek.
@@ -281,7 +284,7 @@ impl<M: Medium> EngineIterator<M> {
         }
         let item = position.ring.pop_front().expect("there is one now");
         let was_asked_for = matches!(item.value, Fetch::UnderWay(_));
-        // The command's own read is on its way before those that are only wanted later.
+        // The command's own read starts before the reads of later pairs.
         let item =
             self.start(item, snapshot, ahead > 0 || self.options.degree(position.returned()) > 0);
         self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await;
@@ -296,8 +299,9 @@ impl<M: Medium> EngineIterator<M> {
         Ok(Step::Pair(key, value))
     }
 
-    /// Asks for the values of pairs that will be asked for: `ahead` in this request, or the degree
-    /// of prefetching, whichever is more. Damage that it meets is for the command that comes there.
+    /// Starts reads of the values of later pairs: `ahead` pairs of this request, or the prefetch
+    /// degree, whichever is more. Errors are ignored here; the command that reaches the damaged
+    /// page reports them.
     async fn look_ahead(
         &self,
         position: &mut Position,
@@ -307,12 +311,12 @@ impl<M: Medium> EngineIterator<M> {
         effort: &mut Effort,
     ) {
         if self.is_of_keys {
-            return; // there is nothing to wait for
+            return; // no value reads to wait for
         }
         let degree = self.options.degree(position.returned());
         let most = ahead.max(degree).min(self.values_in_buffer()) as usize;
         while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
-            // Without index prefetch the merge reads what it needs when it needs it.
+            // Without index prefetch the merge reads segments when it reaches them.
             let may_wait = !self.options.index_prefetch;
             match self.merge_on(position, snapshot, budget, effort, may_wait).await {
                 Ok(Progress::Item(item)) => {
@@ -324,7 +328,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Merges on to the next key that has a value.
+    /// Merges to the next key that has a value.
     async fn merge_on(
         &self,
         position: &mut Position,
@@ -369,7 +373,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Whether the end that a direction leads to is behind `key`.
+    /// Whether `key` is within the bound in the given direction.
     fn is_within(&self, key: &[u8], direction: Direction) -> bool {
         match direction {
             Direction::Up => self.upper_bound.as_ref().is_none_or(|end| *key < **end),
@@ -377,7 +381,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Leaves the present position; what was read ahead of it was for nothing.
+    /// Leaves the current position. Values that were prefetched for it are wasted.
     fn leave(&mut self) {
         if let Some(position) = self.position.take() {
             let wasted = position.ring.iter();

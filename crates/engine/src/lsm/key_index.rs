@@ -1,8 +1,8 @@
 //! A sorted array of keys that is searched by prefix first.
 //!
-//! `PinK` keeps the first bytes of each key in an array of their own, dense in the processor's
-//! cache, and compares whole keys only on a tie. Keys of one neighbourhood share their first bytes
-//! (`user0000..`), so prefixes are taken after what all keys of the array have in common
+//! `PinK` keeps the first bytes of each key in a separate array, dense in the processor's cache,
+//! and compares whole keys only on a tie. Neighbouring keys share their first bytes (`user0000..`),
+//! so the prefixes are taken after the bytes that all keys of the array have in common
 //! (docs/decisions/0004). With `prefix_bytes` = 0 every comparison is of whole keys.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::format::key_heads::{begins_with, common_len, head};
 #[derive(Clone, Debug)]
 pub(crate) struct KeyIndex {
     prefix_bytes: usize,
-    /// Leading bytes that all keys share.
+    /// The number of leading bytes that all keys share.
     common: usize,
     prefixes: Vec<u64>,
     bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct KeyIndex {
 }
 
 impl KeyIndex {
-    /// An index of `keys`, which are in order.
+    /// Builds an index of `keys`, which must be sorted.
     pub(crate) fn new<'a>(keys: impl Iterator<Item = &'a [u8]>, prefix_bytes: usize) -> Self {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for key in keys {
@@ -48,12 +48,13 @@ impl KeyIndex {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// Total length of all keys.
+    /// Returns the total length of all keys, in bytes.
     pub(crate) fn key_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// How many keys of `within` are at most `key`, plus where `within` begins.
+    /// Returns the index of the first key in `within` that is greater than `key`; the end of
+    /// `within` if there is none.
     #[expect(clippy::inline_always, reason = "each Get does it in every level")]
     #[inline(always)]
     pub(crate) fn upper_bound(
@@ -75,14 +76,15 @@ impl KeyIndex {
         at
     }
 
-    /// Whether a key is above `key`, by all of it. Apart, because it is rarely asked.
+    /// Whether the key at `index` is greater than `key`, by whole keys. A separate function because
+    /// it is rarely called.
     #[inline(never)]
     fn is_above(&self, index: usize, key: &[u8], effort: &mut Effort) -> bool {
         effort.key_compares += 1;
         self.key(index) > key
     }
 
-    /// The prefix to search by, if `key` shares what all keys share.
+    /// Returns the prefix to search by, if `key` has the bytes that all keys share.
     fn wanted_prefix(&self, key: &[u8]) -> Option<u64> {
         let shared = self.bytes.get(..self.common)?;
         let shares = !self.prefixes.is_empty() && begins_with(key, shared);
@@ -90,7 +92,7 @@ impl KeyIndex {
     }
 }
 
-/// The first of the indices `within` that is above; its end if there is none.
+/// Returns the first index of `within` that is above; the end of `within` if none is.
 fn upper_bound(within: Range<usize>, mut is_above: impl FnMut(usize) -> bool) -> usize {
     let (mut low, mut len) = (within.start, within.len());
     while len > 0 {
@@ -102,7 +104,7 @@ fn upper_bound(within: Range<usize>, mut is_above: impl FnMut(usize) -> bool) ->
     low
 }
 
-/// The first `count` bytes as a number that orders as they do; missing bytes count as zero.
+/// Returns the first `count` bytes as a number with the same order; missing bytes count as zero.
 fn prefix(bytes: &[u8], count: usize) -> u64 {
     let unused = 64 - 8 * count.min(8) as u32;
     head(bytes) >> unused << unused

@@ -1,9 +1,9 @@
 //! A level: one sorted run of meta segments, and its level list.
 //!
-//! The list says for each segment which key it begins with and where it is. Levels are immutable;
-//! a change makes a new level that shares every chunk of the list it did not touch, so that old
-//! versions cost only what differs. Cost of a change: the chunks touched, and one pointer for each
-//! other chunk.
+//! The list has the first key and the location of each segment. Levels are immutable; a change
+//! makes a new level that shares all untouched chunks of the list with the old one, so that old
+//! versions cost only the chunks that differ. Cost of a change: the touched chunks, and one pointer
+//! for each other chunk.
 
 use std::ops::{AddAssign, Range};
 use std::rc::Rc;
@@ -19,16 +19,16 @@ use crate::lsm::location::Location;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
 use crate::tables::table::{IndexedPage, TableIndex};
 
-/// Segments in a chunk of the list, at most.
+/// Maximum number of segments in a chunk of the list.
 const CHUNK_SEGMENTS: usize = 256;
 
-/// One meta segment as the level list knows it, or a group of them.
+/// An entry of the level list: a meta segment, a group or a columnar table.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub location: Location,
-    /// Entries, of all segments of a group together.
+    /// The number of entries, of all segments of a group or table together.
     pub entries: u16,
-    /// Where to look in it, if it is in memory and has an outline.
+    /// The outline that guides a search within the segment, if it is in memory and has one.
     pub outline: Option<Outline>,
     descriptor: Descriptor,
 }
@@ -42,32 +42,32 @@ impl Segment {
     }
 }
 
-/// A segment with the key it begins with.
+/// A segment with its first key.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedSegment {
     pub first_key: Box<[u8]>,
     pub segment: Segment,
-    /// What keys it may have, if it is not pinned and the design has filters.
+    /// The filter of its keys, if the segment is not pinned and the design has filters.
     pub filter: Option<Filter>,
 }
 
-/// Consecutive segments of a level, which versions share: a part of its list, or a table.
+/// Consecutive segments of a level, shared by versions: a part of its list, or a table.
 pub(crate) struct Chunk {
     index: KeyIndex,
     segments: Vec<Segment>,
     filters: Filters,
-    /// Of a table, its last key.
+    /// The last key, if the chunk is a table.
     last_key: Option<Box<[u8]>>,
     totals: Totals,
     _counted: Chunked,
 }
 
-/// What tells which keys the segments of a chunk may have. Apart from the segments, which every Get looks at.
+/// The filters of a chunk. Stored apart from the segments, which every Get reads.
 enum Filters {
     None,
-    /// By segment.
+    /// One per segment.
     Each(Vec<Option<Filter>>),
-    /// One for all of them.
+    /// One for all segments.
     Whole(Filter),
 }
 
@@ -118,7 +118,8 @@ impl Chunk {
         Self { index, segments, filters, last_key: None, totals, _counted: counted }
     }
 
-    /// The segments of a table, which lie at `pages`, and its filter if it has one.
+    /// Builds the chunk of a table: its segments, which are at `pages`, and its filter, if it has
+    /// one.
     pub(crate) fn of_table(
         index: &TableIndex,
         last_key: &[u8],
@@ -135,17 +136,17 @@ impl Chunk {
         Self { last_key: Some(last_key.into()), ..Self::new(keys, segments, filters) }
     }
 
-    /// Segments in it.
+    /// Returns the number of segments.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// The key the segment at `place` begins with.
+    /// Returns the first key of the segment at `place`.
     pub(crate) fn first_key(&self, place: usize) -> &[u8] {
         self.index.key(place)
     }
 
-    /// Entries of the segment at `place`.
+    /// Returns the number of entries of the segment at `place`.
     pub(crate) fn entries(&self, place: usize) -> u16 {
         self.segments[place].entries
     }
@@ -154,41 +155,42 @@ impl Chunk {
 /// A sorted run of segments.
 pub(crate) struct Level {
     chunks: Vec<Rc<Chunk>>,
-    /// First keys of the chunks.
+    /// The first keys of the chunks.
     heads: KeyIndex,
-    /// Number of the first segment of each chunk.
+    /// The index of the first segment of each chunk.
     starts: Vec<u32>,
     prefix_bytes: usize,
-    /// Whether its chunks are tables.
+    /// Whether the chunks are tables.
     is_of_tables: bool,
     totals: Totals,
 }
 
-/// What a level list adds up to.
+/// The totals of a level list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Entries of the list: segments, groups, and tables in columns.
+    /// Entries of the list: segments, groups and columnar tables.
     pub segments: u32,
-    /// Those that are groups.
+    /// Groups among them.
     pub groups: u32,
-    /// Segments in them.
+    /// Segments in groups.
     pub grouped: u32,
-    /// Those that are tables in columns.
+    /// Columnar tables among the entries.
     pub tables: u32,
-    /// Pages of those.
+    /// Pages of columnar tables.
     pub table_pages: u32,
-    /// Pages of the largest group, its index among them, or the largest table in columns.
+    /// Pages of the largest group, including its index, or of the largest columnar table.
     pub largest_group: u32,
     pub pinned: u32,
     pub entries: u64,
-    /// Length of the first keys of all segments.
+    /// Total length of the first keys of all segments, in bytes.
     pub key_bytes: u64,
-    /// Length of all filters.
+    /// Total length of all filters, in bytes.
     pub filter_bytes: u64,
 }
 
 impl Totals {
-    /// Pages with entries, in memory or on the medium; of tables in columns all.
+    /// Returns the number of pages with entries, in memory or on the medium; all pages of columnar
+    /// tables count.
     pub(crate) fn pages(&self) -> u32 {
         self.segments - self.groups + self.grouped - self.tables + self.table_pages
     }
@@ -214,7 +216,7 @@ impl Level {
         Self::from_chunks(Vec::new(), prefix_bytes)
     }
 
-    /// The level of these chunks, which are in key order.
+    /// Builds a level of these chunks, which must be in key order.
     pub(crate) fn from_chunks(chunks: Vec<Rc<Chunk>>, prefix_bytes: usize) -> Self {
         let mut starts = Vec::with_capacity(chunks.len());
         let mut totals = Totals::default();
@@ -231,19 +233,20 @@ impl Level {
         self.totals
     }
 
-    /// Entries of its list.
+    /// Returns the number of entries of the level's list.
     pub(crate) fn len(&self) -> usize {
         self.totals.segments as usize
     }
 
-    /// Whether there are more than `most` pages with entries in `range` of its list. Cost: a look at no more
-    /// than so many.
+    /// Whether `range` of the list has more than `most` pages with entries. Cost: reads at most
+    /// `most` entries of the list.
     pub(crate) fn has_more_pages(&self, range: &Range<usize>, most: usize) -> bool {
         let end = range.end.min(range.start.saturating_add(most));
         end < range.end || self.pages_in(range) > most
     }
 
-    /// Pages with entries in `range` of its list. Cost: a look at each, where there are groups or tables in columns.
+    /// Returns the number of pages with entries in `range` of the list. Cost: reads each entry of
+    /// the list if the level has groups or columnar tables.
     pub(crate) fn pages_in(&self, range: &Range<usize>) -> usize {
         if self.totals.groups + self.totals.tables == 0 {
             return range.len();
@@ -252,13 +255,13 @@ impl Level {
         range.clone().map(pages).sum()
     }
 
-    /// The segment at `index` in key order.
+    /// Returns the segment at `index` in key order.
     pub(crate) fn segment(&self, index: usize) -> &Segment {
         let (chunk, place) = self.place(index);
         &self.chunks[chunk].segments[place]
     }
 
-    /// What tells which keys the segment at `index` may have.
+    /// Returns the filter of the segment at `index`, if it has one.
     pub(crate) fn filter(&self, index: usize) -> Option<&Filter> {
         if self.totals.filter_bytes == 0 {
             return None;
@@ -267,14 +270,14 @@ impl Level {
         self.chunks[chunk].filters.of(place)
     }
 
-    /// Whether the segment at `index` is of a table whose keys all come before `key`.
+    /// Whether the segment at `index` is of a table whose keys are all less than `key`.
     pub(crate) fn ends_before(&self, index: usize, key: &[u8]) -> bool {
         let ends =
             |chunk: usize| self.chunks[chunk].last_key.as_ref().is_some_and(|last| **last < *key);
         self.is_of_tables && ends(self.place(index).0)
     }
 
-    /// The key the segment at `index` begins with.
+    /// Returns the first key of the segment at `index`.
     pub(crate) fn first_key(&self, index: usize) -> &[u8] {
         let (chunk, place) = self.place(index);
         self.chunks[chunk].index.key(place)
@@ -288,7 +291,7 @@ impl Level {
         (chunk, index - self.starts[chunk] as usize)
     }
 
-    /// [`Self::place`] of what is in this chunk, most likely, or behind it.
+    /// Like [`Self::place`]. Requires: the segment is in `chunk` (likely) or in a later chunk.
     fn place_from(&self, chunk: usize, index: usize) -> (usize, usize) {
         match self.starts.get(chunk + 1) {
             Some(next) if *next as usize <= index => self.place(index),
@@ -296,9 +299,9 @@ impl Level {
         }
     }
 
-    /// The one segment that can hold `key`: the last that begins at or before it.
+    /// Returns the one segment that can hold `key`: the last whose first key is at most `key`.
     ///
-    /// `among`, if given, is known to contain it or the one before (range pointers).
+    /// `among`, if given, must contain it or the segment before it (range pointers).
     pub(crate) fn covering(
         &self,
         key: &[u8],
@@ -309,7 +312,7 @@ impl Level {
         self.covering_segment(key, among, effort).map(|(at, _)| at)
     }
 
-    /// [`Self::covering`] with the segment.
+    /// Like [`Self::covering`]; also returns the segment.
     #[expect(clippy::inline_always, reason = "each Get does it in every level")]
     #[inline(always)]
     pub(crate) fn covering_segment(
@@ -334,7 +337,8 @@ impl Level {
         if flat <= among.start {
             return None;
         }
-        // The last segment of the chunk before, where the key is below the first one of this.
+        // If the key is less than the chunk's first key, the last segment of the previous chunk
+        // covers it.
         let segment = match above {
             0 => self.segment(flat - 1),
             _ => &self.chunks[chunk].segments[above - 1],
@@ -342,14 +346,14 @@ impl Level {
         Some((flat - 1, segment))
     }
 
-    /// The last chunk that begins at or before `key`; the first of `among` if none does. Apart, because
-    /// nearly always there is one chunk only.
+    /// Returns the last chunk whose first key is at most `key`; the first of `among` if there is
+    /// none. A separate function because a level nearly always has a single chunk.
     #[inline(never)]
     fn covering_chunk(&self, key: &[u8], among: Range<usize>, effort: &mut Effort) -> usize {
         self.heads.upper_bound(key, among.start + 1..among.end, effort) - 1
     }
 
-    /// The segments whose keys may lie in `from..to`; `None` bounds nothing.
+    /// Returns the segments whose keys may be in `from..to`; `None` means no upper bound.
     pub(crate) fn overlapping(&self, from: &[u8], to: Option<&[u8]>) -> Range<usize> {
         let effort = &mut Effort::default();
         let start = self.covering(from, None, effort).unwrap_or(0);
@@ -360,7 +364,7 @@ impl Level {
         start..end.max(start)
     }
 
-    /// The first segment that begins at or after `key`.
+    /// Returns the first segment whose first key is at least `key`.
     pub(crate) fn first_at_or_after(&self, key: &[u8]) -> usize {
         match self.covering(key, None, &mut Effort::default()) {
             None => 0,
@@ -369,10 +373,11 @@ impl Level {
         }
     }
 
-    /// This level with the segments in `range` replaced by `new`, which must keep the order.
+    /// Returns this level with the segments in `range` replaced by `new`. Requires: the result is
+    /// in key order.
     pub(crate) fn splice(&self, range: Range<usize>, new: Vec<NamedSegment>) -> Self {
-        // The chunks that hold the range are rebuilt; an insertion at the very end belongs to the
-        // last chunk.
+        // Rebuilds the chunks that hold the range; an insertion at the very end belongs to the last
+        // chunk.
         let touched = self.touched_chunks(&range);
         let base = self.starts.get(touched.start).map_or(0, |start| *start as usize);
         let mut segments = self.named(base..range.start);
@@ -388,12 +393,13 @@ impl Level {
         Self::from_chunks(chunks, self.prefix_bytes)
     }
 
-    /// How many segments each chunk of the list has.
+    /// Returns the number of segments of each chunk.
     pub(crate) fn chunk_lens(&self) -> Vec<u32> {
         self.chunks.iter().map(|chunk| chunk.len() as u32).collect()
     }
 
-    /// The same level with its list cut into chunks of these lengths; `None` if they do not make it up.
+    /// Returns the same level with its list cut into chunks of these lengths; `None` if they do not
+    /// add up to the list's length.
     pub(crate) fn cut_into(&self, lens: &[u32]) -> Option<Self> {
         let all: u64 = lens.iter().map(|len| u64::from(*len)).sum();
         (all == self.len() as u64 && lens.iter().all(|len| *len > 0)).then_some(())?;
@@ -416,7 +422,7 @@ impl Level {
         start..end + 1
     }
 
-    /// Copies of the segments in `range`, with their keys.
+    /// Returns copies of the segments in `range`, with their keys and filters.
     pub(crate) fn named(&self, range: Range<usize>) -> Vec<NamedSegment> {
         range
             .map(|index| NamedSegment {
@@ -427,7 +433,7 @@ impl Level {
             .collect()
     }
 
-    /// All segments in key order.
+    /// Returns all segments in key order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Segment)> {
         self.chunks.iter().flat_map(|chunk| {
             chunk.segments.iter().enumerate().map(|(i, segment)| (chunk.index.key(i), segment))
@@ -439,7 +445,7 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
     if segments.is_empty() {
         return Vec::new();
     }
-    // Even shares, so that repeated splices do not leave a trail of tiny chunks.
+    // Shares are even, so that repeated splices do not leave a trail of tiny chunks.
     let share = segments.len().div_ceil(segments.len().div_ceil(CHUNK_SEGMENTS));
     segments.chunks(share).map(|part| into_chunk(part, prefix_bytes)).collect()
 }

@@ -1,4 +1,5 @@
-//! Where segments are: in memory, in a page of the medium, or in several that the list has as one: a group, or a table in columns.
+//! Locations of segments: in memory, in a page of the medium, or in several pages that the list
+//! contains as one entry: a group or a columnar table.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,59 +9,60 @@ use runtime::PageImage;
 
 use crate::format::columns::ColumnPages;
 
-/// Where a meta segment is.
+/// The location of a meta segment.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
-    /// In memory only; a power cut dumps it.
+    /// In memory only; dumped at a power cut.
     Pinned(PageImage),
     /// In a page of the medium.
     Stored(PageNo),
-    /// In a page of the medium, and in memory: pinned where memory does not survive.
+    /// In a page of the medium and in memory: the form of pinned segments if memory does not
+    /// survive a power cut.
     Cached(PageNo, PageImage),
-    /// In a group of pages, which the list has as one segment.
+    /// In a group of pages, which is one entry of the list.
     Group(Group),
-    /// In a table in columns, which the list has as one segment.
+    /// In a columnar table, which is one entry of the list.
     Columns(Columns),
 }
 
-/// Pages of the medium that follow one another: an index, and segments behind it.
+/// Adjacent pages of the medium: an index, followed by segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Group {
-    /// The index.
+    /// The page of the index.
     pub first: PageNo,
-    /// Segments, one page each.
+    /// The number of segments, one page each.
     pub segments: u16,
 }
 
 impl Group {
-    /// The page of the segment at `place`.
+    /// Returns the page of the segment at `place`.
     pub(crate) fn page(self, place: u16) -> PageNo {
         assert!(place < self.segments, "segment {place} of a group that has {}", self.segments);
         PageNo(self.first.0 + 1 + u32::from(place))
     }
 }
 
-/// A table in columns: pages of the medium that follow one another.
+/// A columnar table: adjacent pages of the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Columns {
     pub first: PageNo,
     pub pages: ColumnPages,
 }
 
-/// A page of the medium that a search goes through, or several that it reads together.
+/// A page of the medium that a search reads, or the first of several that it reads together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct IndexPage {
     pub page: PageNo,
     pub kind: IndexKind,
 }
 
-/// What such a page holds.
+/// The contents of an [`IndexPage`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum IndexKind {
     Segment,
-    /// The index of a group of so many segments.
+    /// The index of a group of that many segments.
     Group(u16),
-    /// The first of so many pages of a table.
+    /// The first page of a table with these numbers of pages.
     Columns(ColumnPages),
 }
 
@@ -69,7 +71,7 @@ impl IndexPage {
         Self { page, kind: IndexKind::Segment }
     }
 
-    /// The table, if it is one.
+    /// Returns the table, if the page begins one.
     pub(crate) fn table(self) -> Option<Columns> {
         let IndexKind::Columns(pages) = self.kind else { return None };
         Some(Columns { first: self.page, pages })
@@ -77,30 +79,30 @@ impl IndexPage {
 }
 
 impl Columns {
-    /// Pages of the filter.
+    /// Returns the pages of the filter.
     pub(crate) fn filter(self) -> Range<u32> {
         self.first.0..self.first.0 + u32::from(self.pages.filter)
     }
 
-    /// Pages of keys.
+    /// Returns the pages of keys.
     pub(crate) fn keys(self) -> Range<u32> {
         let first = self.filter().end;
         first..first + u32::from(self.pages.keys)
     }
 
-    /// Pages of addresses.
+    /// Returns the pages of addresses.
     pub(crate) fn addresses(self) -> Range<u32> {
         let first = self.keys().end;
         first..first + u32::from(self.pages.addresses)
     }
 
-    /// Pages of keys and addresses.
+    /// Returns the pages of keys and addresses.
     pub(crate) fn behind_filter(self) -> Range<u32> {
         self.keys().start..self.addresses().end
     }
 }
 
-/// What was read of the index where a search goes through it.
+/// The part of the index that a search has read.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Page(PageImage),
@@ -109,7 +111,7 @@ pub(crate) enum Piece {
 }
 
 impl Location {
-    /// Pages of the medium that hold it: none, one, or those of a group or a table.
+    /// Returns the pages of the medium that hold it: none, one, or those of a group or table.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> + use<> {
         let (first, count) = match self {
             Self::Pinned(_) => (0, 0),
@@ -120,17 +122,19 @@ impl Location {
         (first..first + count).map(PageNo)
     }
 
-    /// Segments in it: more than one in a group only. How many a table makes shows when it is read.
+    /// Returns the number of segments: more than one only in a group. The number of segments of a
+    /// table is known only after it is read.
     pub(crate) fn segments(&self) -> u32 {
         if let Self::Group(group) = self { u32::from(group.segments) } else { 1 }
     }
 
-    /// Pages with entries, and those of filters beside them.
+    /// Returns the number of pages with entries; of a columnar table all pages, including its
+    /// filter.
     pub(crate) fn pages_with_entries(&self) -> u32 {
         if let Self::Columns(table) = self { table.pages.all() } else { self.segments() }
     }
 
-    /// The page to read first, if it has to be read.
+    /// Returns the page to read first, if the segment is not in memory.
     pub(crate) fn to_read(&self) -> Option<IndexPage> {
         match self {
             Self::Pinned(_) | Self::Cached(..) => None,
@@ -144,7 +148,7 @@ impl Location {
         }
     }
 
-    /// The segment, if it is in memory.
+    /// Returns the segment, if it is in memory.
     pub(crate) fn image(&self) -> Option<&PageImage> {
         match self {
             Self::Pinned(image) | Self::Cached(_, image) => Some(image),

@@ -1,9 +1,11 @@
-//! Gets that read outside of the runtime: in real time, where whoever asks has a thread.
+//! Gets that read outside of the runtime, in real time, on the caller's own thread.
 //!
-//! An ordinary Get is a future that waits for its read within the runtime, and takes part in it twice: until it knows what to
-//! read, and to look at what was read. Here the second part needs nothing of the runtime: the read, the checks and the value are whoever
-//! asks', and what is to be noted (counts, the value for the cache) is left in a list for who looks next. Where
-//! that does not go, the index being in flash or something being wrong with a page, an ordinary Get does it.
+//! An ordinary Get is a future that waits for its read in the runtime. It runs there twice: to find
+//! the page to read, and to decode the page that was read. Here the second part does not need the
+//! runtime: the caller's thread does the read, the checks and the decoding, and appends the work
+//! left for the runtime (counters, the value for the cache) to a list that the next call to
+//! [`Engine::look`] processes. If that is not possible, because part of the index is on flash or a
+//! page is damaged, an ordinary Get is done instead.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,47 +24,49 @@ use crate::lsm::reads::Located;
 use crate::lsm::search::search;
 use crate::lsm::{Engine, Inner};
 
-/// Gets in a row that are not tried outside behind one that met a large value, where pointers do not tell: so of large ones at most one in so many takes a read more.
+/// The number of Gets that are not read outside after one that met a large value, if pointers do
+/// not contain lengths. It limits the extra page read for large values to one in this many Gets.
 const ASKS_AFTER_LARGE: u32 = 64;
 
-/// How far a look at what is in memory comes.
+/// The result of a lookup in memory.
 pub enum Look {
     /// The value of the key, if it has one.
     Known(Option<Value>),
-    /// It has one, and this reads it.
+    /// The key has a value; this reads it.
     Read(Box<ReadOutside>),
-    /// A Get is to find out.
+    /// An ordinary Get is required.
     Ask,
 }
 
-/// A read of a value that needs no runtime.
+/// A read of a value that does not need the runtime.
 pub struct ReadOutside {
     read: ValueRead,
     key: Box<[u8]>,
     pointer: Pointer,
-    /// How often its extent had been opened when the pointer led there.
+    /// The generation of the extent (how often it was opened) at the time of the lookup.
     life: u64,
-    /// Whether there is a cache for its page or value.
+    /// Whether a cache exists for its page or value.
     is_kept: bool,
     done: Arc<Done>,
 }
 
-/// What is to be noted of a Get that was read outside.
+/// The record of a Get that was read outside.
 enum OutsideGet {
-    /// It was one.
+    /// The Get found its value.
     Found,
-    /// The same, and the page that it read, for the cache.
+    /// The Get found its value; the page it read goes to the cache.
     Kept { key: Box<[u8]>, pointer: Pointer, life: u64, value_bytes: u32, image: PageImage },
-    /// It was none: the value has more pages than one, which its pointer did not tell.
+    /// The Get failed: the value has more than one page, which its pointer did not show.
     Large,
 }
 
-/// Gets that are to be noted.
+/// The Gets that are not recorded yet.
 #[derive(Default)]
 pub(crate) struct Done(Mutex<Vec<OutsideGet>>);
 
 impl ReadOutside {
-    /// Reads the value. `None` if a Get is to, because there is more to read than one page, or something is wrong with that.
+    /// Reads the value. Returns `None` if an ordinary Get is required, because the value has more
+    /// than one page or the page is damaged.
     pub fn perform(self) -> Option<Value> {
         let Self { read, key, pointer, life, is_kept, done } = self;
         let (value, get) = match read.perform(&key, is_kept) {
@@ -80,10 +84,11 @@ impl ReadOutside {
 }
 
 impl<M: Medium> Engine<M> {
-    /// Looks for `key` as a Get does that reads nothing of the index. Counts as a Get once it comes to a value, or to none.
+    /// Looks up `key` in memory, as a Get that reads nothing of the index. Counts as a Get once the
+    /// result is known.
     ///
     /// # Errors
-    /// [`EngineError::KeyLength`].
+    /// [`EngineError::KeyLength`] if the length of `key` is invalid.
     pub fn look(&self, key: &[u8]) -> Result<Look, EngineError> {
         check_key(key)?;
         let inner = &*self.inner;
@@ -118,7 +123,7 @@ impl<M: Medium> Inner<M> {
         Look::Known(known)
     }
 
-    /// Where the newest entry of `key` is, if the whole index is in memory.
+    /// Returns the location of the newest entry of `key`, if the whole index is in memory.
     fn locate_in_memory(&self, key: &[u8]) -> Option<Located> {
         let version = self.version.borrow();
         if version.most_reads() > 0 {
@@ -130,8 +135,8 @@ impl<M: Medium> Inner<M> {
         Located::of(step).ok()
     }
 
-    /// Whether a value has more pages than one, or may have because one had of those that were read lately. Of such a one the first page
-    /// would be read twice.
+    /// Whether a value has more than one page, or may have because a recently read value had. The
+    /// first page of such a value would be read twice.
     fn may_be_large(&self, pointer: Pointer) -> bool {
         if let Some(pages) = self.store.format.most_pages(pointer) {
             return pages > 1;
@@ -153,7 +158,7 @@ impl<M: Medium> Inner<M> {
         }))
     }
 
-    /// Counts the Gets that were read outside, and leaves what they read in the cache.
+    /// Counts the Gets that were read outside, and inserts their pages or values into the cache.
     pub(crate) fn note_done(&self) {
         let done = mem::take(&mut *self.done.0.lock());
         for get in done {

@@ -1,14 +1,18 @@
-//! A compaction that somebody asks for: `RocksDB`'s manual compaction (`CompactRange`), Pebble's `Compact`.
+//! Manual compaction, like `RocksDB`'s `CompactRange` and Pebble's `Compact`.
 //!
-//! The tasks that compact and collect do the work. Here is what they are asked for, one thing at a time: to bring a level down,
-//! or to collect extents that are worth it. Each is bounded when it is asked for (by the last key of the level, by the newest extent), so
-//! that it ends however much is written meanwhile.
+//! The compaction and collection tasks do the work. This module holds the request, one at a time:
+//! compact a level down, or collect the extents that are worth it. Each request is bounded when it
+//! is made (by the last key of the level, or by the newest extent), so that it ends no matter how
+//! much is written meanwhile.
 //!
-//! A store that is short of extents collects anyway, by what writers need: they and the request take turns then. How full the store is was said
-//! before; it is said anew once the collector has found nothing more to do, or has looked as often as there are extents.
+//! A store that is short of extents also collects for its writers; it alternates between the
+//! writers' needs and the request. A store that was full before stays marked as full; this is
+//! reconsidered once the collector has found nothing more to do, or has had as many turns as there
+//! are extents.
 //!
-//! Levels go down from the first on, so each is rewritten once. What was written, or moved by the collection of garbage, after
-//! a level was asked for may stay above the last one.
+//! Levels are compacted from the first to the last, so each is rewritten once. Entries that were
+//! written, or moved by garbage collection, after a level was requested may stay above the last
+//! level.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -26,38 +30,40 @@ use crate::lsm::collect::WORTH_COPYING;
 use crate::lsm::level::Level;
 use crate::lsm::{Engine, Inner};
 
-/// Extents of objects with more than this share in use are left alone by a compaction that is asked for, as long as there is room: to gain a
-/// byte it moves no more than three.
+/// The largest live share of an extent of objects that a manual compaction collects while there is
+/// room: it moves at most three bytes to free one.
 const WORTH_ASKING: f64 = 0.75;
 
-/// What background work is asked for.
+/// The manual compaction request, if there is one.
 pub(crate) struct Manual {
-    /// One caller at a time.
+    /// Admits one caller at a time.
     turn: Semaphore,
     request: RefCell<Option<Request>>,
-    /// Whether the last compaction was of the level that is asked for: then one that is due goes first.
+    /// Whether the last compaction was of the requested level: then a level that is due goes first.
     went_last: Cell<bool>,
 }
 
-/// One thing that is asked for.
+/// A unit of requested work.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
-    /// A level is to go down.
+    /// Compact a level down.
     Level(Descent),
-    /// Extents are to be collected.
+    /// Collect extents.
     Garbage(Garbage),
 }
 
-/// Extents of now that are worth it are to be collected, and what collection is due is to come to its end.
+/// A request to collect the current extents that are worth it, and to let the collection that is
+/// due come to its end.
 #[derive(Debug, PartialEq, Eq)]
 struct Garbage {
-    /// The age of the newest extent that is asked for.
+    /// The age of the newest extent of the request.
     newest: u64,
-    /// Ages of those that have had their turn: each has one.
+    /// The ages of extents that were collected or tried: each is tried once.
     tried: BTreeSet<u64>,
-    /// Whether one of them was collected last: then one goes first that writers need, where collection is due.
+    /// Whether the last collected extent was one of the request: then one that writers need goes
+    /// first, if collection is due.
     went_last: bool,
-    /// How often the collector has looked since for something to do where none was left of what is asked for.
+    /// How often the collector has looked for work since no extent of the request was left.
     looks: u32,
 }
 
@@ -72,19 +78,21 @@ impl Garbage {
     }
 }
 
-/// How far a level has come down.
+/// The progress of a level's compaction.
 #[derive(Debug, PartialEq, Eq)]
 struct Descent {
     level: usize,
-    /// What was there before this key when it was asked for is below.
+    /// Keys below this key that were in the level at the time of the request are in lower levels
+    /// now.
     next: Box<[u8]>,
-    /// The last key that was there then.
+    /// The last key of the level at the time of the request.
     last: Box<[u8]>,
     is_done: bool,
 }
 
 impl Descent {
-    /// The keys from `begin` on and before `end` went down; no `end` is that of the level.
+    /// Records that the keys from `begin` (inclusive) to `end` (exclusive) were compacted down.
+    /// `None` is the end of the level.
     fn went(&mut self, begin: &[u8], end: Option<&[u8]>) {
         if *begin > *self.next {
             return;
@@ -106,7 +114,7 @@ impl Manual {
         Self { turn, request, went_last: Cell::new(false) }
     }
 
-    /// The level that is to go down, with the key it goes on at.
+    /// Returns the requested level and the key at which its compaction continues.
     fn descending(&self) -> Option<(usize, Box<[u8]>)> {
         match &*self.request.borrow() {
             Some(Request::Level(descent)) if !descent.is_done => {
@@ -116,22 +124,22 @@ impl Manual {
         }
     }
 
-    /// The level that is to go down.
+    /// Returns the requested level.
     pub(crate) fn level(&self) -> Option<usize> {
         self.descending().map(|(level, _)| level)
     }
 
-    /// Whether that goes first now, where another level is due as well.
+    /// Whether the requested level goes first now if another level is due too.
     pub(crate) fn goes_first(&self) -> bool {
         !self.went_last.get()
     }
 
-    /// A task has begun to compact `level`.
+    /// Notes that a task has begun to compact `level`.
     pub(crate) fn note_turn(&self, level: usize) {
         self.went_last.set(self.level() == Some(level));
     }
 
-    /// Whether an extent that is asked for goes first now, where collection is due.
+    /// Whether an extent of the request goes first now if collection is due.
     pub(crate) fn garbage_goes_first(&self) -> bool {
         match &mut *self.request.borrow_mut() {
             Some(Request::Garbage(garbage)) => !std::mem::take(&mut garbage.went_last),
@@ -139,12 +147,12 @@ impl Manual {
         }
     }
 
-    /// Whether extents are asked for that were not tried yet.
+    /// Whether the request includes extents that were not tried yet.
     pub(crate) fn asks_for_garbage(&self) -> bool {
         matches!(&*self.request.borrow(), Some(Request::Garbage(garbage)) if garbage.newest > 0)
     }
 
-    /// The collector has found nothing to do. Who asked is told.
+    /// Notes that the collector has found nothing to do, and wakes the caller of the request.
     pub(crate) fn note_rest(&self, work: &Notify) {
         if let Some(Request::Garbage(garbage)) = &mut *self.request.borrow_mut() {
             garbage.looks = u32::MAX;
@@ -154,14 +162,15 @@ impl Manual {
         }
     }
 
-    /// The segment at which a slice of `level` begins, if it is asked for.
+    /// Returns the segment at which a slice of `level` begins, if the level is requested.
     pub(crate) fn start_in(&self, level: usize, segments: &Level) -> Option<usize> {
         let (_, next) = self.descending().filter(|(asked, _)| *asked == level)?;
-        // A flush may have put other bounds between segments: the one that has the key.
+        // A flush may have moved the bounds of segments, so the segment is found by its key.
         Some(segments.covering(&next, None, &mut Effort::default()).unwrap_or(0))
     }
 
-    /// The keys of `level` from `begin` on and before `end` went down while nobody else changed the level.
+    /// Records that the keys of `level` from `begin` (inclusive) to `end` (exclusive) were
+    /// compacted down. Requires: no other task changed the level meanwhile.
     pub(crate) fn went_down(&self, level: usize, begin: &[u8], end: Option<&[u8]>) {
         if let Some(Request::Level(descent)) = &mut *self.request.borrow_mut()
             && descent.level == level
@@ -170,12 +179,12 @@ impl Manual {
         }
     }
 
-    /// Whether somebody waits for background work.
+    /// Whether a caller waits for background work.
     pub(crate) fn is_asked(&self) -> bool {
         self.request.borrow().is_some()
     }
 
-    /// Asks for something; `work` is told when that is over.
+    /// Makes a request. `work` is notified when the request ends.
     fn ask<'a>(&'a self, request: Request, work: &'a Notify) -> Asked<'a> {
         let before = self.request.replace(Some(request));
         assert_eq!(before, None, "one thing is asked for at a time");
@@ -183,7 +192,7 @@ impl Manual {
     }
 }
 
-/// Something is asked for until this is dropped.
+/// A request that is active until it is dropped.
 struct Asked<'a> {
     manual: &'a Manual,
     work: &'a Notify,
@@ -192,22 +201,27 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if let Some(Request::Garbage(_)) = self.manual.request.take() {
-            self.work.notify_all(); // deletes may wait for it
+            self.work.notify_all(); // deletes may wait for the end of the request
         }
     }
 }
 
 impl<M: Medium> Engine<M> {
-    /// Flushes what is in memtables, compacts all levels into the last one and collects extents of which at least a quarter is
-    /// garbage; where space is short, of which a twentieth is, until it is short no more. Others go on meanwhile; what they write may stay above the
-    /// last level. Levels of tables are left to their own rules. Of a store that was full puts are taken again when this returns, if there was garbage.
+    /// Flushes all memtables, compacts all levels into the last one and collects extents with
+    /// enough garbage: a quarter of an extent of objects, a third of one of the index, or a
+    /// twentieth of either while space is short. Other operations continue meanwhile; their writes
+    /// may stay above the last level. Levels of tables are not compacted here: they follow their
+    /// own rules. If the store was full and garbage was found, puts are accepted again when this
+    /// returns.
     ///
-    /// Who calls it while another call is under way waits for that. If the future is dropped, background work leaves it at
-    /// what has been done.
+    /// A concurrent call waits for the call in progress. If the future is dropped, background work
+    /// stops the request where it is.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]; [`EngineError::Medium`] if it lacks room; [`EngineError::Corrupt`] if the end of a level cannot be read; [`EngineError::Full`] if there is no
-    /// space for what a compaction writes, and none to be had.
+    /// - [`EngineError::ReadOnly`] if the store is read-only.
+    /// - [`EngineError::Medium`] if the medium lacks room.
+    /// - [`EngineError::Corrupt`] if the end of a level cannot be read.
+    /// - [`EngineError::Full`] if a compaction has no space to write to and none can be freed.
     pub async fn compact(&self) -> Result<(), EngineError> {
         let inner = &*self.inner;
         let _turn = inner.manual.turn.acquire(1).await;
@@ -217,17 +231,17 @@ impl<M: Medium> Engine<M> {
             inner.bring_all_down().await?;
         }
         if inner.front.fullness.get() != Fullness::Room {
-            // What was moved is flushed, and its extents can go: that is the collector's.
+            // The moved objects are flushed, and their extents can be released by the collector.
             inner.collect_garbage(0).await?;
             inner.take_puts_again();
         }
-        // Whoever opens the store next is to find it so.
+        // The next opening of the store must find this state.
         inner.wait_for_commits().await
     }
 }
 
 impl<M: Medium> Inner<M> {
-    /// Brings what is in memtables and levels now into the last level.
+    /// Compacts the current contents of memtables and levels into the last level.
     async fn bring_all_down(&self) -> Result<(), EngineError> {
         let until = self.front.flushes_until_empty();
         let is_flushed = || {
@@ -244,7 +258,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Brings what is in a level now into the one below.
+    /// Compacts the current contents of a level into the level below.
     async fn bring_down(&self, level: usize) -> Result<(), EngineError> {
         let Some(last) = self.last_key(level).await? else { return Ok(()) };
         let descent = Descent { level, next: Box::default(), last, is_done: false };
@@ -255,9 +269,9 @@ impl<M: Medium> Inner<M> {
         self.wait_for_background(is_down).await
     }
 
-    /// The last key of a level.
+    /// Reads the last key of a level.
     async fn last_key(&self, level: usize) -> Result<Option<Box<[u8]>>, EngineError> {
-        // The page that is read is not to come to mean another one.
+        // Held so that the page number cannot be reused for another page during the read.
         let _guard = self.store.epochs.enter();
         let version = self.version.borrow().clone();
         let level = version.level(level);
@@ -268,7 +282,8 @@ impl<M: Medium> Inner<M> {
         Ok(segment.len().checked_sub(1).map(|last| segment.key(last).into()))
     }
 
-    /// Has extents collected that are worth it, of those up to an age, and lets collection that is due come to its end. Whether objects were moved.
+    /// Collects the extents up to age `newest` that are worth it, and lets collection that is due
+    /// come to its end. Returns whether objects were moved.
     async fn collect_garbage(&self, newest: u64) -> Result<bool, EngineError> {
         let moved = || self.stats.borrow().gc_objects_moved;
         let before = moved();
@@ -291,8 +306,9 @@ impl<M: Medium> Inner<M> {
         Ok(moved() > before)
     }
 
-    /// Whether the collector, while nothing was left of what is asked for, has found nothing to do, or has had as many turns as there are extents:
-    /// beside writers it may never find nothing.
+    /// Whether the collector, with no extent of the request left, has found nothing to do, or has
+    /// had as many turns as there are extents: with concurrent writers it may never run out of
+    /// work.
     fn has_looked_enough(&self) -> bool {
         match &*self.manual.request.borrow() {
             Some(Request::Garbage(garbage)) => garbage.looks > self.store.shape.extents,
@@ -300,7 +316,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The extent that a compaction that is asked for has collected next: the one with the least in use.
+    /// Returns the next extent of the request to collect: the one with the smallest live share.
     fn asked_victim(&self) -> Option<ExtentId> {
         let request = self.manual.request.borrow();
         let Some(Request::Garbage(garbage)) = &*request else { return None };
@@ -322,7 +338,8 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// The same, which is going to be collected. Where collection is due, it is asked for every other time. Who asked is told when there is none left.
+    /// Takes the next extent of the request to collect. While collection is due, every second turn
+    /// is for the request. Notifies the caller if no extent is left.
     pub(crate) fn take_asked_victim(&self) -> Option<ExtentId> {
         if !self.manual.is_asked() {
             return None;
@@ -344,7 +361,7 @@ impl<M: Medium> Inner<M> {
         victim
     }
 
-    /// Waits for what background work is asked for.
+    /// Waits for requested background work.
     async fn wait_for_background(
         &self,
         mut is_done: impl FnMut() -> bool,

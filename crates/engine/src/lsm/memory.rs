@@ -1,7 +1,7 @@
-//! Accounting for the memory a store takes, and keeping it within its budget.
+//! Accounting of a store's memory, and keeping it within the budget.
 //!
-//! Level lists are charged by what the firmware would keep (key and page address of each segment),
-//! not by what this program's structures happen to take.
+//! Level lists are charged by the memory that firmware would use (key and page address of each
+//! segment), not by the memory that this program's structures use.
 
 use pages::MAX_KEY_BYTES;
 use pages::format::object::SHORTEST_OBJECT_BYTES;
@@ -24,7 +24,7 @@ use crate::tables::codec;
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
 
-/// Index memory of a version, with the other fields left at zero.
+/// Returns the index memory of a version; the other fields are zero.
 fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> MemoryUse {
     let mut memory = MemoryUse {
         range_pointers: version.range_pointers() * RANGE_POINTER_BYTES,
@@ -40,30 +40,33 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
     memory
 }
 
-/// Bytes that level lists which take `memory_bytes` add to a dump at most: where all keys have one byte.
+/// Returns the maximum number of bytes that level lists of `memory_bytes` bytes of memory add to a
+/// dump: the worst case is that all keys have one byte.
 pub fn dumped_bytes_of_lists(memory_bytes: u64, prefix_bytes: usize) -> u64 {
-    // A longer prefix is not relied upon.
+    // At most 4 bytes of the prefix are counted on.
     let in_memory = 1 + PAGE_ADDRESS_BYTES + prefix_bytes.min(4) as u64;
     memory_bytes * (1 + SEGMENT_BYTES) / in_memory
 }
 
-/// Bytes that a flush adds to a dump at most, where its segments stay in memory.
+/// Returns the maximum number of bytes that a flush adds to a dump if its segments stay in memory.
 pub fn dumped_bytes_of_flush(options: &Options, payload_bytes: u32) -> u64 {
     let inlining = Inlining::new(options.inline_up_to, payload_bytes);
     let segments = u64::from(inlining.most_pages_of_memtable(options.memtable_bytes));
     segments * (u64::from(payload_bytes) + MAX_KEY_BYTES as u64 + SEGMENT_BYTES)
 }
 
-/// What the levels take of a checkpoint.
+/// Returns the number of bytes of the levels in a checkpoint.
 pub(crate) fn checkpoint_bytes(version: &Version) -> u64 {
     let totals = version.levels().iter().map(|level| level.totals());
     totals.map(|of| of.key_bytes + of.filter_bytes + u64::from(of.segments) * SEGMENT_BYTES).sum()
 }
 
-/// Tables by which a flush makes the tree grow at most, with the compactions that follow from it.
+/// Maximum number of tables by which a flush, with the compactions that follow from it, makes the
+/// tree grow.
 const TABLES_PER_FLUSH: u64 = 4;
 
-/// Pages by which a flush makes the index grow at most; tables have extents of their own.
+/// Returns the maximum number of pages by which a flush makes the index grow. Tables have separate
+/// extents.
 pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape) -> u32 {
     if options.is_leveled() {
         let extents = extents_of_memtable(options, inlining, shape);
@@ -76,15 +79,16 @@ pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape
     GroupForm::new(options, shape).map_or(segments, |groups| groups.grown_by(segments))
 }
 
-/// What the entries of a memtable come to at most: it may hold nothing but keys, and two objects more than fit.
+/// Returns an upper bound of the entries of a memtable: it may contain only keys, and two objects
+/// beyond its limit.
 pub(crate) fn bulk_of_memtable(options: &Options) -> Bulk {
     let bytes = options.memtable_bytes as usize;
     let entries = bytes / SHORTEST_OBJECT_BYTES as usize + 2;
     Bulk { entries, key_bytes: bytes + 2 * (MAX_KEY_BYTES + 1) }
 }
 
-/// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
-/// and filters as large as they ever are.
+/// Returns the maximum number of bytes by which a flush makes a checkpoint grow. All of its keys
+/// may become first keys of segments, and filters may have their largest size.
 pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &Shape) -> u64 {
     if options.is_leveled() {
         let extents = extents_of_memtable(options, inlining, shape);
@@ -99,8 +103,9 @@ pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &
     keys + segments * SEGMENT_BYTES + (objects as f64 * bits / 8.0) as u64
 }
 
-/// The plan that a store had, or the one by the memory that it has now: if the former takes more than `budget`, or the latter keeps more in memory, by a quarter
-/// at least. By less plans differ as indexes grow and shrink.
+/// Returns the previous plan, or the plan by current memory. The latter is chosen if the previous
+/// plan takes more than `budget`, or if the new plan pins at least a quarter more. Smaller
+/// differences are ignored because they come from normal growing and shrinking of indexes.
 fn replaced_by_memory(had: LevelPlan, by_now: LevelPlan, budget: u64) -> LevelPlan {
     let of_both = (had.memory.total(), by_now.memory.total());
     let is_too_large = of_both.0 > budget && of_both.1 < of_both.0;
@@ -118,24 +123,24 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Of everything but caches.
+    /// Returns the memory use, except that of caches.
     pub(crate) fn index_memory_of(&self, version: &Version) -> MemoryUse {
         let prefix_bytes = self.options.prefix_bytes as u64;
         index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
     }
 
-    /// Whether the index takes more memory than it has: compaction has to bring it down. Filters are
-    /// not part of that, because merges size them by what is free (`filter`); those of tables have the size
-    /// that was asked for.
+    /// Whether the index exceeds its memory budget, so that compaction must shrink it. Filters do
+    /// not count because merges size them by the free memory (`filter`); filters of tables do
+    /// count, because they have the configured size.
     pub(crate) fn is_over_budget(&self) -> bool {
         let memory = self.index_memory_of(&self.version.borrow());
         let makes_way = if self.options.is_leveled() { 0 } else { memory.filters };
         memory.index_bytes() - makes_way > self.index_budget
     }
 
-    /// Notes the memory of a version that was just published. When level lists have outgrown what
-    /// the plan set aside for them (shorter values or longer keys than expected), pinned levels
-    /// get a new, smaller plan; compaction then moves what is over.
+    /// Records the memory of a version that was just published. If level lists have outgrown the
+    /// memory planned for them (values are shorter or keys longer than expected), pinned levels get
+    /// a new, smaller plan; compaction then moves the excess.
     pub(crate) fn account(&self, version: &Version) {
         let memory = self.index_memory_of(version);
         let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
@@ -151,7 +156,8 @@ impl<M: Medium> Inner<M> {
             return;
         }
         stats.replans += 1;
-        // Lists have outgrown their plan: from now on they grow by groups, where the design has any.
+        // The lists have outgrown their plan: from now on they grow by groups, if the design has
+        // any.
         self.writes_groups.set(self.groups.is_some());
         let plan = self.plan_of_what_is_there(memory.level_lists, version);
         *self.plan.borrow_mut() = plan;
@@ -159,7 +165,7 @@ impl<M: Medium> Inner<M> {
         self.set_index_aside(version);
     }
 
-    /// The plan of a version whose lists take so many bytes, and an eighth more.
+    /// Returns the plan for a version whose lists take `level_lists` bytes, with an eighth added.
     fn plan_of_what_is_there(&self, level_lists: u64, version: &Version) -> LevelPlan {
         let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
         let totals = || version.levels().iter().map(|level| level.totals());
@@ -167,7 +173,7 @@ impl<M: Medium> Inner<M> {
         let segments: u64 = totals().map(|of| u64::from(of.pages())).sum();
         let entries: u64 = totals().map(|of| of.entries).sum();
         let input = self.sizing_input();
-        // With the lengths there are now.
+        // Uses the current lengths.
         let input = SizingInput {
             group_segments: u64::from(last.pages() / last.segments.max(1)).max(1),
             stored_segments: Some(segments + segments.div_ceil(8)),
@@ -178,8 +184,9 @@ impl<M: Medium> Inner<M> {
         sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels)
     }
 
-    /// Whether level lists take more than was planned. Groups keep lists short, whatever is in them: there the last level
-    /// counts as well, because a factor that is too large makes each merge into it dear.
+    /// Whether level lists take more memory than planned. With groups, lists stay short regardless
+    /// of their contents; then the size of the last level counts too, because too large a factor
+    /// makes each merge into it expensive.
     fn has_outgrown_its_plan(&self, level_lists: u64, last: Totals) -> bool {
         let plan = self.plan.borrow();
         let planned = plan.capacities.last().copied().unwrap_or(0);
@@ -187,8 +194,8 @@ impl<M: Medium> Inner<M> {
         level_lists > plan.memory.level_lists || last.groups > 0 && u64::from(last.pages()) > most
     }
 
-    /// The plan of a store that is opened again. True if it had outgrown the one that a new store begins with: then its lists
-    /// grow by groups, where the design has any.
+    /// Restores the plan of a store that is reopened. Returns true if the store had outgrown the
+    /// plan of a new store: then its lists grow by groups, if the design has any.
     pub(crate) fn restore_plan(&self, plan: LevelPlan) -> bool {
         let had_outgrown = *self.plan.borrow() != plan;
         if had_outgrown {
@@ -198,7 +205,8 @@ impl<M: Medium> Inner<M> {
         had_outgrown
     }
 
-    /// The plan of a store that is opened again with a `version`, and had `plan`: with other memory than it had then another one may be in place.
+    /// Returns the plan for a store that is reopened with `version` and had `plan`: the memory
+    /// budget may have changed, so that another plan fits.
     pub(crate) fn plan_by_memory(&self, plan: LevelPlan, version: &Version) -> LevelPlan {
         if self.options.is_leveled() || self.options.pinned_levels.is_some() {
             return plan;
@@ -213,7 +221,8 @@ impl<M: Medium> Inner<M> {
         replaced_by_memory(plan, by_now, self.index_budget)
     }
 
-    /// What is set aside for an index that has outgrown its plan follows its size, up and down.
+    /// Adjusts the space that is set aside for an index that has outgrown its plan to the index's
+    /// size, up or down.
     fn keep_index_aside(&self, version: &Version) {
         let is_set_aside = self.store.set_aside[Stream::Index as usize].get() > 0;
         if is_set_aside {
@@ -221,8 +230,9 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Where the index has outgrown its plan, levels that were to stay in memory go to the medium:
-    /// data must not have taken that space, or a full store could not even take deletes.
+    /// Sets space aside for an index that has outgrown its plan: levels that were planned to stay
+    /// in memory move to the medium. Without the reserve, data could take this space, and a full
+    /// store could not even accept deletes.
     pub(crate) fn set_index_aside(&self, version: &Version) {
         let totals = version.levels().iter().map(|level| level.totals());
         let pages: u32 = totals.map(|of| of.pages() + of.groups).sum();
@@ -233,14 +243,14 @@ impl<M: Medium> Inner<M> {
             (None, Some(groups)) => groups.in_extents(pages, shape),
             (None, None) => pages,
         };
-        // Steps fill their last append unit up, and an extent more is being filled.
+        // Steps pad their last append unit, and one more extent is being filled.
         let wasted = pages / 4 + shape.append_unit;
         let extents = self.store.extents_of(in_extents + wasted) + 1;
         self.store.set_aside[Stream::Index as usize].set(extents);
     }
 
-    /// Pages that are written at most to merge a segment with one group, or a table with another one, the rest of the former
-    /// among them.
+    /// Returns the maximum number of pages written to merge a segment with one group, or a table
+    /// with another one, including the rest of the segment or table.
     fn most_pages_of_least_merge(&self) -> u32 {
         if let Some(columns) = self.columns_of(self.options.levels as usize - 1) {
             return columns.most_pages_of_least_merge();
@@ -250,8 +260,8 @@ impl<M: Medium> Inner<M> {
         groups.most_pages(self.inlining.most_pages(bytes)) + self.store.in_units(1)
     }
 
-    /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
-    /// first level that is not in memory only: it takes all of that.
+    /// Sets the space of the largest compaction step that cannot be split: the merge of a flush
+    /// into a first level that is not in memory only, which rewrites the whole level.
     pub(crate) fn reserve_step(&self) {
         if let Some(tables) = &self.tables {
             let step = tables.least_step.max(self.extents_of_least_jobs());

@@ -1,4 +1,4 @@
-//! Merging two sorted runs of entries: the newer one wins. Pure: pages in, pages out.
+//! Merges two sorted runs of entries; the newer entry of a key wins. Pure: pages in, pages out.
 
 use std::ops::Range;
 use std::slice;
@@ -12,18 +12,18 @@ use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 
 /// A sorted sequence of entries, read one at a time.
 pub(crate) trait Run {
-    /// The entry it stands at.
+    /// Returns the current entry; `None` at the end.
     fn peek(&self) -> Option<IndexEntry<'_>>;
-    /// Goes to the next entry.
+    /// Moves to the next entry.
     fn advance(&mut self);
 }
 
-/// Entries of consecutive meta segments.
+/// The entries of consecutive meta segments.
 pub(crate) struct SegmentRun<'a> {
-    /// The segments behind the current one.
+    /// The segments after the current one.
     pages: slice::Iter<'a, PageImage>,
     format: PointerFormat,
-    /// The segment it is in and the entry it stands at; `None` at the end.
+    /// The current segment; `None` at the end. `entry` is the index of the current entry in it.
     segment: Option<MetaSegment<'a>>,
     heads: Option<KeyHeads<'a>>,
     entry: usize,
@@ -32,12 +32,12 @@ pub(crate) struct SegmentRun<'a> {
 }
 
 impl<'a> SegmentRun<'a> {
-    /// The entries of `pages`, each of which is a meta segment.
+    /// Returns a run of the entries of `pages`, each of which is a meta segment.
     pub(crate) fn new(pages: &'a [PageImage], format: PointerFormat) -> Self {
         Self::until(pages, format, None)
     }
 
-    /// Those entries of `pages` that come before the key `until`.
+    /// Returns a run of the entries of `pages` with keys less than `until`.
     pub(crate) fn until(
         pages: &'a [PageImage],
         format: PointerFormat,
@@ -49,7 +49,7 @@ impl<'a> SegmentRun<'a> {
         run
     }
 
-    /// Goes on to the next segment at the end of one.
+    /// Moves to the next segment at the end of the current one.
     fn settle(&mut self) {
         while self.segment.is_none_or(|segment| self.entry == segment.len()) {
             let page = self.pages.next();
@@ -63,14 +63,14 @@ impl<'a> SegmentRun<'a> {
         }
     }
 
-    /// The entry it stands at, if that is of `key`. The end of the run is not heeded.
+    /// Returns the current entry if its key is `key`. Ignores `until`.
     fn entry_of(&self, key: &[u8]) -> Option<IndexEntry<'a>> {
         let segment = self.segment?;
         (segment.key(self.entry) == key).then(|| segment.entry(self.entry))
     }
 
-    /// Takes entries of one segment that come before `key`, if that is given: all of them there are.
-    /// `None` if there is none. The end of the run itself is not heeded.
+    /// Takes the entries of the current segment that are less than `key`, or all of its remaining
+    /// entries without `key`. Returns `None` if there are none. Ignores `until`.
     fn take_before(&mut self, key: Option<&[u8]>) -> Option<(MetaSegment<'a>, Range<usize>)> {
         let segment = self.segment?;
         let end = key.map_or(segment.len(), |key| segment.gallop(self.heads, key, self.entry));
@@ -93,7 +93,7 @@ impl Run for SegmentRun<'_> {
     }
 }
 
-/// Entries from a list, for what a flush brings.
+/// A run of the entries of a flush, from a list.
 pub(crate) struct ListRun {
     entries: Vec<NewEntry>,
     next: usize,
@@ -115,14 +115,14 @@ impl Run for ListRun {
     }
 }
 
-/// A segment that a merge made, unsealed.
+/// A segment built by a merge, unsealed.
 pub(crate) struct BuiltSegment {
     pub first_key: Box<[u8]>,
     pub bytes: Vec<u8>,
     pub entries: u16,
 }
 
-/// What remains of a segment, or of those of a table, when the entries before the key `from` are gone.
+/// Returns the rest of the segments, without the entries less than `from`.
 pub(crate) fn rest_from(
     pages: &[PageImage],
     from: &[u8],
@@ -137,21 +137,21 @@ pub(crate) fn rest_from(
     out.finish().segments
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Default)]
 pub(crate) struct Merged {
     pub segments: Vec<BuiltSegment>,
-    /// Pointers of the lower run that a newer entry made obsolete.
+    /// Pointers of the lower run whose entries were replaced by newer ones.
     pub dead: Vec<Pointer>,
-    /// Entries of the lower run that a newer one replaced, deletes aside.
+    /// The number of entries of the lower run that were replaced, except tombstones.
     pub duplicates: usize,
-    /// Entries that went in.
+    /// The number of input entries.
     pub entries: usize,
 }
 
-/// Merges `upper`, the newer run, with `lower`, all of whose segments count. At the last level
-/// tombstones have done their work and are dropped. Cost: for each entry of the upper run a search and
-/// a copy; what lies between two of them in the lower run is copied in one piece.
+/// Merges the newer run `upper` with `lower`, whose segments take part completely. At the last
+/// level tombstones are dropped. Cost: a search and a copy for each entry of the upper run; the
+/// entries of the lower run between two of them are copied in one piece.
 pub(crate) fn merge(
     mut upper: impl Run,
     mut lower: SegmentRun<'_>,
@@ -205,18 +205,18 @@ impl Output {
         }
     }
 
-    /// Adds the entries of `run` that come before `key`, if that is given; else all there are.
+    /// Adds the entries of `run` that are less than `key`, or all of its entries without `key`.
     fn copy_before(&mut self, run: &mut SegmentRun<'_>, key: Option<&[u8]>) {
         while let Some((segment, entries)) = run.take_before(key) {
             let goes_on = entries.end == segment.len();
             self.copy(&segment, entries);
             if !goes_on {
-                break; // the next entry of the segment does not come before the key
+                break; // the next entry of the segment is not less than the key
             }
         }
     }
 
-    /// Adds the entries `range` of a segment.
+    /// Adds the entries `range` of a segment, without tombstones if those are dropped.
     fn copy(&mut self, segment: &MetaSegment<'_>, mut range: Range<usize>) {
         while self.drops_tombstones && !range.is_empty() {
             let is_tombstone = |index: &usize| segment.entry(*index).is_tombstone();
@@ -231,7 +231,7 @@ impl Output {
         self.copy_all(segment, range);
     }
 
-    /// Adds the entries `range` of a segment, tombstones as well.
+    /// Adds the entries `range` of a segment, including tombstones.
     fn copy_all(&mut self, segment: &MetaSegment<'_>, mut range: Range<usize>) {
         self.merged.entries += range.len();
         while !range.is_empty() {
@@ -249,7 +249,8 @@ impl Output {
         }
     }
 
-    /// Drops an entry of the lower run. Its object is dead; a value beside its key is gone with it.
+    /// Drops an entry of the lower run. Its object is dead; an inline value is dropped with its
+    /// entry.
     fn drop_replaced(&mut self, entry: IndexEntry<'_>) {
         self.merged.entries += 1;
         self.merged.duplicates += usize::from(!entry.is_tombstone());

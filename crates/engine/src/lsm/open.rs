@@ -1,4 +1,4 @@
-//! Opening a store: fresh, or from a dump.
+//! Opening of a store: new, or from a dump.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::planted::Planted;
 use crate::sizing::{LevelPlan, first_plan};
 use pages::options::Surroundings;
 
-/// What an engine is opened with.
+/// The parameters for opening an engine.
 pub struct Setup<M> {
     /// Clock, tasks, randomness.
     pub handle: Handle,
-    /// Where pages go.
+    /// The medium on which pages are stored.
     pub medium: M,
     /// The design.
     pub options: Options,
@@ -34,13 +34,13 @@ pub struct Setup<M> {
     pub accelerator: Option<Accelerator>,
     /// Deliberate bugs, for tests of the tests.
     pub planted: Planted,
-    /// The identity of a new store, which stands in each of its pages. A store that is recovered has
-    /// the one it was made with.
+    /// The identity of a new store, which is stored in each of its pages. A recovered store keeps
+    /// its original identity.
     pub id: StoreId,
 }
 
 impl<M: Medium> Engine<M> {
-    /// A fresh store on an empty medium. Background tasks start at once.
+    /// Creates a store on an empty medium and starts its background tasks.
     ///
     /// # Errors
     /// [`OpenError::DoesNotFit`], [`OpenError::CachesDoNotFit`], [`OpenError::TooFewExtents`].
@@ -48,14 +48,15 @@ impl<M: Medium> Engine<M> {
         Self::create_on(setup, None)
     }
 
-    /// As [`Self::create`], with log and manifest on the empty medium `journal`, which may have another shape
-    /// and has nothing else on it. The store has to be opened with both from then on.
+    /// Like [`Self::create`], with log and manifest on the empty medium `journal`. `journal` may
+    /// have a different shape and must not be used for anything else. From then on the store must
+    /// be opened with both media.
     ///
     /// # Errors
     /// As [`Self::create`].
     ///
     /// # Panics
-    /// If the design has no log.
+    /// Panics if the design has no log.
     pub fn create_with_journal(setup: Setup<M>, journal: M) -> Result<Self, OpenError> {
         Self::create_on(setup, Some(journal))
     }
@@ -67,8 +68,8 @@ impl<M: Medium> Engine<M> {
         Ok(engine)
     }
 
-    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Nothing runs and nothing is
-    /// written before [`Self::resume`] and [`Self::start`].
+    /// Recovers the store from `dump` (see [`Self::dump`]) and the medium. No task runs and nothing
+    /// is written before [`Self::resume`] and [`Self::start`].
     ///
     /// # Errors
     /// [`OpenError`].
@@ -96,8 +97,8 @@ impl<M: Medium> Engine<M> {
         Ok(engine)
     }
 
-    /// Makes the extents that were being filled ready to be filled further. They are not closed
-    /// instead, because a drive that loses power over and over would run out of free ones.
+    /// Prepares the extents that were being filled for further writes. They are not closed instead,
+    /// because a drive that loses power repeatedly would run out of free extents.
     ///
     /// # Errors
     /// [`OpenError::LostMemory`], [`OpenError::Medium`].
@@ -105,15 +106,15 @@ impl<M: Medium> Engine<M> {
         self.inner.store.resume().await
     }
 
-    /// Starts the background tasks of a recovered store, and releases extents again whose release
-    /// was cut short.
+    /// Starts the background tasks of a recovered store, and repeats releases of extents that were
+    /// interrupted.
     pub fn start(&self) {
         self.inner.store.release_again();
         self.start_tasks();
     }
 
-    /// The state that must survive a power cut besides durable pages. Call it when nothing runs
-    /// any more.
+    /// Returns the state that must survive a power cut in addition to durable pages. Requires: no
+    /// task runs any more.
     pub fn dump(&self) -> Vec<u8> {
         self.inner.dump()
     }
@@ -185,7 +186,7 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Starts one of [`Inner::tasks`].
+    /// Starts one of the tasks of [`Inner::tasks`].
     pub(crate) fn start_task(&self, task: &'static str) {
         let (inner, handle) = (Rc::clone(&self.inner), &self.inner.store.handle);
         drop(match task {
@@ -202,7 +203,7 @@ const COMPACTION: &str = "compaction";
 const COLLECTION: &str = "garbage collection";
 
 impl<M: Medium> Inner<M> {
-    /// The background tasks of a store whose levels are made of segments, in the order in which they are started.
+    /// Returns the background tasks of a store whose levels are made of segments, in start order.
     pub(crate) fn tasks(&self) -> Vec<&'static str> {
         let mut tasks = vec![FLUSH; self.options.frozen_memtables];
         tasks.extend(vec![COMPACTION; self.options.compaction_workers]);
@@ -210,11 +211,11 @@ impl<M: Medium> Inner<M> {
         tasks
     }
 
-    /// Whether there are as many extents as an empty store needs to get going.
+    /// Checks that there are enough extents for an empty store to operate.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.reserve_step();
         let input = self.sizing_input();
-        // Level lists grow as long as there is memory, and short keys take twice their memory.
+        // Level lists grow while memory lasts, and lists of short keys take twice their memory.
         let lists = || 2 * input.level_list_bytes().min(input.dram_bytes);
         let levels = || {
             self.tables
@@ -225,10 +226,10 @@ impl<M: Medium> Inner<M> {
         self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
     }
 
-    /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
+    /// Runs the task that writes the log, forever. A new store first writes a checkpoint.
     async fn write_journal(self: Rc<Self>) {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
-        // If there cannot be one, the log says so to those who wait for it.
+        // If the checkpoint fails, the log reports the failure to the waiting writers.
         if let Ok(_turn) = manifest.turn(&self.store).await
             && !manifest.has_begun()
             && let Err(error) = self.write_checkpoint(manifest).await

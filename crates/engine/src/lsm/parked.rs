@@ -1,7 +1,8 @@
-//! A tree at rest, put down and taken up again: see [`pages::parked`].
+//! Saving and restoring a tree at rest: see [`pages::parked`].
 //!
-//! Besides its dump a tree has counters, what background work has found out (`short_of`, what is set aside), how its
-//! lists are cut into chunks, by which searches count comparisons, and the order in which its tasks will be woken.
+//! Besides its dump a tree has counters, findings of background work (`short_of`, the space set
+//! aside), the division of its lists into chunks, which determines the number of comparisons of a
+//! search, and the order in which its tasks will be woken.
 
 use std::rc::Rc;
 
@@ -14,10 +15,10 @@ use crate::lsm::open::Setup;
 use crate::lsm::{Engine, Inner};
 
 impl<M: Medium> Engine<M> {
-    /// Everything of it that is not on the medium: what [`Self::unpark`] goes on from.
+    /// Returns the complete state that is not on the medium, for [`Self::unpark`].
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// [`NotAtRest`] if background work is pending.
     pub fn park(&self) -> Result<Vec<u8>, NotAtRest> {
         let inner = &self.inner;
         inner.unrest()?;
@@ -29,11 +30,12 @@ impl<M: Medium> Engine<M> {
         carried.map(|_| bytes).ok_or(NotAtRest("it has more tasks than its own"))
     }
 
-    /// The tree that [`Self::park`] put down, as it was then, on a medium that holds what it held then. Its tasks go
-    /// on at once, at this instant, and find nothing to do.
+    /// Restores the tree that [`Self::park`] saved, on a medium with the same contents as then. Its
+    /// tasks continue at once, at this instant, and find nothing to do.
     ///
     /// # Errors
-    /// [`OpenError::BadDump`] if `bytes` are not those of such a tree; and as with [`Self::create`].
+    /// [`OpenError::BadDump`] if `bytes` are not those of such a tree; otherwise as
+    /// [`Self::create`].
     pub fn unpark(setup: Setup<M>, bytes: &[u8], runtime: &Runtime) -> Result<Self, OpenError> {
         let by = &mut Carrier::back(bytes);
         let dump = by.string(&[]).ok_or(OpenError::BadDump)?;
@@ -77,7 +79,7 @@ impl<M: Medium> Inner<M> {
         self.merge_unit.as_ref().map_or(Some(()), |unit| unit.carry(by))
     }
 
-    /// Carries how the lists of the levels are cut.
+    /// Saves or restores the division of the levels' lists into chunks.
     fn carry_chunks(&self, by: &mut Carrier<'_>) -> Option<()> {
         let version = Rc::clone(&self.version.borrow());
         let mut chunks: Vec<Vec<u32>> =

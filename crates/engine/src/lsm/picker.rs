@@ -1,33 +1,33 @@
-//! What to compact next: a pure function of level sizes.
+//! Picks the level to compact next: a pure function of level sizes.
 //!
-//! A level is due when it could not take what may come from above next, so that nothing above ever
-//! waits for long. Of the levels that are due and free, the one that is most over its size goes
-//! first. Partial compaction then takes a few segments from a cursor that walks the key space;
-//! whole-level compaction takes the level.
+//! A level is due if it could not take the next slice from the level above, so that upper levels
+//! never wait for long. Of the levels that are due and free, the one that exceeds its size most
+//! goes first. Partial compaction then takes a few segments at a cursor that walks the key space;
+//! whole-level compaction takes the entire level.
 
 use std::ops::Range;
 
 use crate::lsm::level::Level;
 
-/// One level as the picker sees it.
+/// The state of a level for the picker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelState {
     pub segments: usize,
     pub capacity: usize,
-    /// Segments that one compaction takes out of this level.
+    /// The number of segments that one compaction takes out of this level.
     pub slice: usize,
-    /// Segments the level should always have room for.
+    /// The number of segments for which the level should always have room.
     pub headroom: usize,
-    /// Another compaction works on it.
+    /// Whether another compaction works on the level.
     pub is_busy: bool,
-    /// There is space on the medium for what a compaction out of it writes.
+    /// Whether the medium has space for the output of a compaction out of this level.
     pub has_space: bool,
 }
 
-/// How full a level is, counting what it must have room for: more than 1.0 is due.
+/// Returns how full a level is, including its headroom: more than 1.0 is due.
 ///
-/// What waits above for room waits for exactly this (`can_move` below, and the flush into L1):
-/// where there is no room, the level is due, and nobody waits for ever.
+/// Work above that waits for room waits for exactly this amount (`can_move` below, and the flush
+/// into L1): if there is no room, the level is due, so no task waits forever.
 pub(crate) fn score(level: &LevelState) -> f64 {
     (level.segments + level.headroom) as f64 / level.capacity.max(1) as f64
 }
@@ -36,7 +36,7 @@ fn is_due(level: &LevelState) -> bool {
     level.segments > 0 && level.segments + level.headroom > level.capacity
 }
 
-/// Whether a slice of level `n` could be compacted into the next one now.
+/// Whether a slice of level `n` could be compacted into the next level now.
 fn can_move(levels: &[LevelState], n: usize) -> bool {
     let (from, into) = (&levels[n], &levels[n + 1]);
     let has_room = n + 2 == levels.len() || into.segments == 0 || {
@@ -45,7 +45,8 @@ fn can_move(levels: &[LevelState], n: usize) -> bool {
     from.segments > 0 && from.has_space && !from.is_busy && !into.is_busy && has_room
 }
 
-/// The level (0 is L1) to compact into the next one, if any is due. The last level never is.
+/// Returns the level (0 is L1) to compact into the next one, if any is due. The last level never
+/// is.
 pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
     (0..levels.len() - 1)
         .filter(|n| can_move(levels, *n) && is_due(&levels[*n]))
@@ -53,49 +54,51 @@ pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
         .max_by(|a, b| score(&levels[*a]).total_cmp(&score(&levels[*b])))
 }
 
-/// The same where somebody asks for `asked` to be compacted, though it may not be due. Where another level is, they take turns:
-/// the one that is asked for is not to wait for ever, nor are writers.
+/// Like [`pick`], but level `asked` may be compacted even if it is not due. If another level is
+/// due, the two alternate, so that neither the request nor writers wait forever.
 pub(crate) fn pick_asked(levels: &[LevelState], asked: usize, goes_first: bool) -> Option<usize> {
     let asked = Some(asked).filter(|n| can_move(levels, *n));
     if goes_first { asked.or_else(|| pick(levels)) } else { pick(levels).or(asked) }
 }
 
-/// The lowest level above the last that has anything: to get everything down, room is made from
-/// below.
+/// Returns the lowest non-empty level above the last one: to move everything down, room is made
+/// from below.
 pub(crate) fn pick_to_squeeze(levels: &[LevelState]) -> Option<usize> {
     let is_free = |n: usize| levels[n].has_space && !levels[n].is_busy && !levels[n + 1].is_busy;
     (0..levels.len() - 1).rev().find(|n| levels[*n].segments > 0).filter(|n| is_free(*n))
 }
 
-/// Segments that one partial compaction takes from a level of `segments`, so that about `pages`
-/// pages are rewritten below.
+/// Returns the number of segments that one partial compaction takes from a level of `segments`, so
+/// that about `pages` pages are rewritten below.
 pub(crate) fn slice_len(segments: usize, below: usize, pages: usize) -> usize {
     let fan_out = below as f64 / segments.max(1) as f64;
     ((pages as f64 / (1.0 + fan_out)) as usize).clamp(1, segments.max(1))
 }
 
-/// The next `slice` of `segments` at `cursor`; past the end it starts over.
+/// Returns the next `slice` of `segments` at `cursor`; past the end it starts over.
 pub(crate) fn next_slice(cursor: usize, slice: usize, segments: usize) -> Range<usize> {
     let start = if cursor >= segments { 0 } else { cursor };
     start..(start + slice).min(segments)
 }
 
-/// What one step of a compaction merges.
+/// The input of one compaction step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     /// Segments of the upper level.
     pub upper: Range<usize>,
-    /// Segments of the lower level that may share keys with them.
+    /// Segments of the lower level whose keys may overlap with them.
     pub below: Range<usize>,
-    /// If set, only entries before this key take part; the rest of the one upper segment stays.
+    /// If set, only entries less than this key take part; the rest of the single upper segment
+    /// stays.
     pub until: Option<Box<[u8]>>,
-    /// Where the next slice begins; `None` is the start of the level.
+    /// The key at which the next slice begins; `None` is the start of the level.
     pub end_key: Option<Box<[u8]>>,
 }
 
-/// The slice of `upper` from segment `start` that takes `count` segments, or fewer where they meet
-/// so many of `lower` that more than `limit` pages would be merged. A single segment that meets too
-/// many is taken in parts: a step is bounded whatever the levels look like.
+/// Returns the slice of `upper` that begins at segment `start` and takes `count` segments, or fewer
+/// if they overlap with so much of `lower` that more than `limit` pages would be merged. A single
+/// segment that overlaps with too many pages is taken in parts, so that a step is bounded for every
+/// shape of the levels.
 pub(crate) fn slice_at(
     upper: &Level,
     lower: &Level,
@@ -114,7 +117,8 @@ pub(crate) fn slice_at(
             return Slice { upper: range, below, until: None, end_key };
         }
         if range.len() == 1 {
-            // One stays at least: where the upper segment is a table, it may be that which is too much.
+            // At least one lower segment stays for the next part. If the upper segment is a table,
+            // it may exceed the limit alone.
             let taken = as_many_as_fit(lower, &below, room.unwrap_or(0)).min(below.len() - 1);
             let cut = below.start + taken;
             let until: Box<[u8]> = lower.first_key(cut).into();
@@ -125,7 +129,7 @@ pub(crate) fn slice_at(
     }
 }
 
-/// How many of the segments and groups `below` have no more than `pages` pages; one in any case.
+/// Returns how many of the entries `below` have at most `pages` pages in total; at least one.
 fn as_many_as_fit(lower: &Level, below: &Range<usize>, pages: usize) -> usize {
     let mut left = pages;
     let fits = |index: &usize| {
@@ -217,7 +221,7 @@ mod tests {
         assert_eq!(slice_len(3, 0, 128), 3);
     }
 
-    /// A level whose segments begin with these keys.
+    /// Returns a level whose segments begin with these keys.
     fn keys(keys: impl Iterator<Item = u8>) -> Level {
         let pool = Rc::default();
         let segment = || Segment::new(Location::Stored(PageNo(0)), 1, &pool);

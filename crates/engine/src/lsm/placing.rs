@@ -1,4 +1,5 @@
-//! Where what merges give goes: memory, single pages, groups, or tables in columns; and the space that is promised for it.
+//! Destinations of merge output: memory, single pages, groups or columnar tables; and the promises
+//! of space for them.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -20,20 +21,20 @@ use crate::lsm::picker::Slice;
 use crate::lsm::pool::Pool;
 use crate::lsm::version::Version;
 
-/// Where merged segments go.
+/// The destination of merged segments.
 pub(crate) enum Place<'a> {
-    /// Their level is pinned.
+    /// Memory: their level is pinned.
     Memory,
-    /// Space that was promised, for segments of this level.
+    /// Promised space for single segments of this level.
     Medium(Promise<'a>, usize),
-    /// The same for groups of the last level.
+    /// Promised space for groups of the last level.
     Groups(Promise<'a>, GroupForm),
-    /// The same for tables in columns.
+    /// Promised space for columnar tables.
     Columns(Promise<'a>, ColumnForm),
 }
 
 impl<'a> Place<'a> {
-    /// Takes `pages` of the promise, if there is one.
+    /// Splits `pages` off the promise, if there is one.
     fn split(&mut self, pages: u32) -> Option<Promise<'a>> {
         match self {
             Self::Medium(promise, _) | Self::Groups(promise, _) | Self::Columns(promise, _)
@@ -46,18 +47,19 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Where what a step of a compaction writes goes.
+/// The destinations of the output of a compaction step.
 pub(crate) struct Places<'a> {
-    /// What stays of a slice in its own level.
+    /// For the rest of a slice, which stays in its own level.
     pub rest: Place<'a>,
-    /// What it gives in the next one.
+    /// For the merged segments in the next level.
     pub merged: Place<'a>,
-    /// What is written for the accelerator alone.
+    /// For the pages written only for the accelerator.
     pub copies: Option<Promise<'a>>,
 }
 
 impl<M: Medium> Inner<M> {
-    /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
+    /// Returns the destinations for the output of a slice of `level`; `None` if there is no space
+    /// for it now.
     pub(crate) fn places_for(
         &self,
         version: &Version,
@@ -69,7 +71,8 @@ impl<M: Medium> Inner<M> {
         let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
         let rest = if has_rest { self.most_pages_of_rest(version, level, slice) } else { 0 };
         let rest = self.store.in_units(rest);
-        // One promise for all of it: what a slice was short of is what it is tried with again.
+        // One promise for all of it: a slice that lacked space is retried with the same total
+        // (`short_of`).
         let merged = if let Some(columns) = self.columns_of(level + 1) {
             let mut bulk = self.bulk_of(upper, &slice.upper);
             bulk += self.bulk_of(lower, &slice.below);
@@ -91,23 +94,25 @@ impl<M: Medium> Inner<M> {
         Some(Places { rest, merged, copies })
     }
 
-    /// Bytes that the entries in `range` of a level take in segments at most.
+    /// Returns the maximum number of bytes that the entries in `range` of a level take in segments.
     pub(crate) fn bytes_in(&self, level: &Level, range: &Range<usize>) -> usize {
         if level.totals().tables == 0 {
             return level.pages_in(range) * self.store.shape.payload_bytes as usize;
         }
-        // A design that had tables in columns, and has none any more.
+        // The design had columnar tables before, and has none any more.
         let bulk = self.bulk_of(level, range);
         bulk.key_bytes + bulk.entries * (self.store.format.bytes + OFFSET_BYTES)
     }
 
-    /// Pages that the rest of the one segment, or table, of a slice of `level` takes at most.
+    /// Returns the maximum number of pages that the rest of the single segment, or table, of a
+    /// slice of `level` takes.
     fn most_pages_of_rest(&self, version: &Version, level: usize, slice: &Slice) -> u32 {
         let bulk = || self.bulk_of(version.level(level), &slice.upper);
         self.columns_of(level).map_or(1, |columns| columns.most_pages(bulk()))
     }
 
-    /// Where up to `pages` pages of `level` can go; `None` if there is no space for them now.
+    /// Returns a destination for up to `pages` pages of `level`; `None` if there is no space for
+    /// them now.
     pub(crate) fn place_for(&self, level: usize, pages: u32) -> Option<Place<'_>> {
         if self.is_in_memory_only(level) {
             return Some(Place::Memory);
@@ -122,7 +127,7 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// Gives merged segments their place.
+    /// Writes merged segments to their destination and returns the level entries for them.
     pub(crate) async fn place(
         &self,
         segments: Vec<BuiltSegment>,
@@ -138,14 +143,14 @@ impl<M: Medium> Inner<M> {
                 return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
             }
             Place::Columns(promise, columns) => {
-                // In a box, so that compactions of other stores are not larger for it.
+                // Boxed so that the compaction futures of other stores do not grow.
                 let placing = self.place_in_columns(segments, columns, promise, class, urgency);
                 return Box::pin(placing).await;
             }
             Place::Medium(promise, level) => (promise, level),
         };
         let filters = self.filters_for(level, &segments).await;
-        // Where memory does not survive, a pinned level is on the medium besides.
+        // If memory does not survive a power cut, a pinned level is also written to the medium.
         let keeps = self.is_pinned(level);
         let image = |built: &BuiltSegment| keeps.then(|| PageImage::new(&built.bytes));
         let images: Vec<_> = segments.iter().map(image).collect();
@@ -175,7 +180,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Pages that a slice of `level` merges.
+/// Returns the number of pages that a slice of `level` merges.
 pub(crate) fn pages_of_slice(version: &Version, level: usize, slice: &Slice) -> usize {
     version.level(level).pages_in(&slice.upper) + version.level(level + 1).pages_in(&slice.below)
 }

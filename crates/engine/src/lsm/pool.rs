@@ -1,15 +1,15 @@
-//! The pool of segment descriptors, and what versions cost.
+//! The pool of segment descriptors, and the memory cost of versions.
 //!
 //! Published design (IterKVSSD, "Decoupling and Pooling Metadata from Version Data Structure"): the
-//! metadata of a table is kept once, in a pool, and a version is a view of references to it, so
-//! that iterators share what their versions have in common. Here a descriptor is counted as long as
-//! any version lists its segment, and views are shared in chunks (`level`). The counts are exact:
-//! they follow from the lives of the values themselves.
+//! metadata of a table is stored once, in a pool, and a version is a view of references to it, so
+//! that iterators share the common parts of their versions. Here a descriptor is counted while any
+//! version lists its segment, and views are shared in chunks (`level`). The counts are exact: they
+//! follow from the lifetimes of the values themselves.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What all versions of a store consist of.
+/// Counters of the components of all versions of a store.
 #[derive(Default, Debug)]
 pub(crate) struct Pool {
     descriptors: Cell<u64>,
@@ -17,19 +17,19 @@ pub(crate) struct Pool {
     references: Cell<u64>,
 }
 
-/// What versions consist of, counted.
+/// The counted components of versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolUse {
-    /// Descriptors, each once.
+    /// Descriptors, each counted once.
     pub descriptors: u64,
-    /// Those whose segment is in memory.
+    /// Descriptors whose segment is in memory.
     pub in_memory: u64,
-    /// References in the chunks of views, each chunk once.
+    /// References in the chunks of views, each chunk counted once.
     pub references: u64,
 }
 
 impl Pool {
-    /// A descriptor's place in the pool, for as long as anybody lists it.
+    /// Adds a descriptor to the pool while any version lists it.
     pub(crate) fn enter(self: &Rc<Self>, is_in_memory: bool) -> Descriptor {
         self.descriptors.set(self.descriptors.get() + 1);
         self.in_memory.set(self.in_memory.get() + u64::from(is_in_memory));
@@ -61,14 +61,14 @@ impl Drop for PoolEntry {
     }
 }
 
-/// A reference to a descriptor. Clones refer to the same.
+/// A reference to a descriptor. Clones refer to the same descriptor.
 #[derive(Clone, Debug)]
 pub(crate) struct Descriptor {
     entry: Rc<PoolEntry>,
 }
 
 impl Descriptor {
-    /// Counts a chunk of `count` references for as long as the result lives.
+    /// Counts a chunk of `count` references until the result is dropped.
     pub(crate) fn count_chunk(&self, count: usize) -> Chunked {
         let pool = &self.entry.pool;
         pool.references.set(pool.references.get() + count as u64);
@@ -76,7 +76,7 @@ impl Descriptor {
     }
 }
 
-/// A chunk of references is in use.
+/// A chunk of references in use.
 pub(crate) struct Chunked {
     pool: Rc<Pool>,
     count: u64,

@@ -1,10 +1,11 @@
-//! Putting edits in force: the only way to a new version.
+//! Installs edits: the only way to a new version.
 //!
-//! Without a manifest an edit is applied, and that is all. With one it is in force twice: in memory at once, so that
-//! nothing waits that only reads what it wrote; and after a power cut when it is committed, which is when its pages are
-//! durable and all edits before it are committed. A medium may take seconds for that: a rotation of a volume's windows.
-//! What cannot be taken back waits for it: the log is kept, memtables that it would be replayed to count as waiting,
-//! and extents are released by an edit of their own, behind those that emptied them.
+//! Without a manifest an edit is applied, and that is all. With a manifest an edit takes effect
+//! twice: in memory at once, so that readers of the new data do not wait; and durably when it is
+//! committed, which is after its pages are durable and all previous edits are committed. This may
+//! take a medium seconds: one rotation of a volume's windows. Actions that cannot be undone wait
+//! for the commit: the log is kept, the memtables to which it would be replayed still count as
+//! waiting, and extents are released by an edit of their own, after those that emptied them.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,25 +23,25 @@ use crate::lsm::{Inner, edit_codec};
 use crate::planted::Fault;
 use crate::tables::codec;
 
-/// Edits that are in force in memory only, in order.
+/// Edits that took effect in memory only, in order.
 #[derive(Default)]
 pub(crate) struct Uncommitted {
     edits: VecDeque<Installed>,
-    /// How many edits are in the manifest.
+    /// The number of edits committed to the manifest.
     committed: u64,
 }
 
-/// The number of an edit: they are counted in the order in which they were installed.
+/// The number of an edit, in the order of installation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct EditNo(u64);
 
-/// What is waited for until pages are durable.
+/// A future that is ready when pages are durable.
 type Durability = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
 
-/// An edit that is in force in memory.
+/// An edit that took effect in memory.
 struct Installed {
     bytes: Vec<u8>,
-    /// Ready when what it refers to is durable; nothing, once that is awaited.
+    /// Ready when the pages that the edit refers to are durable; `None` once a task awaits it.
     durable: Option<Durability>,
     flushed: Option<Flushed>,
 }
@@ -55,7 +56,7 @@ impl Uncommitted {
         self.newest()
     }
 
-    /// The newest edit that was installed.
+    /// Returns the newest installed edit.
     fn newest(&self) -> EditNo {
         EditNo(self.committed + self.edits.len() as u64)
     }
@@ -64,13 +65,14 @@ impl Uncommitted {
         edit.0 > self.committed
     }
 
-    /// What the oldest edit is committed with. It stays until it is.
+    /// Takes the data needed to commit the oldest edit. The edit stays in the queue until it is
+    /// committed.
     fn take_oldest(&mut self) -> (Durability, Vec<u8>) {
         let oldest = self.edits.front_mut().expect("an edit waits");
         (oldest.durable.take().expect("an edit is taken once"), std::mem::take(&mut oldest.bytes))
     }
 
-    /// The flush of the oldest edit, which is committed now.
+    /// Removes the oldest edit, which is committed now, and returns its flush.
     fn commit_oldest(&mut self) -> Option<Flushed> {
         let oldest = self.edits.pop_front().expect("an edit is committed once");
         self.committed += 1;
@@ -79,11 +81,11 @@ impl Uncommitted {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Puts an edit in force, after a power cut too.
+    /// Installs an edit and waits until it is durable.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: this edit or an earlier one could not be committed, and it may be lost with the next
-    /// power cut.
+    /// [`EngineError::ReadOnly`] if this edit or an earlier one could not be committed: it may be
+    /// lost at the next power cut.
     pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
         match self.install(edit)? {
             Some(number) => self.wait_for_commit(number).await,
@@ -91,10 +93,11 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Waits until all edits that are in force now are so after a power cut too.
+    /// Waits until all edits installed so far are durable.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: one could not be committed. [`EngineError::Medium`]: it lacks room.
+    /// [`EngineError::ReadOnly`] if one could not be committed; [`EngineError::Medium`] if the
+    /// medium lacks room.
     pub(crate) async fn wait_for_commits(&self) -> Result<(), EngineError> {
         let newest = self.uncommitted.borrow().newest();
         let is_there = || self.uncommitted.borrow().has(newest);
@@ -113,10 +116,12 @@ impl<M: Medium> Inner<M> {
         if self.uncommitted.borrow().has(number) { self.store.check_healthy() } else { Ok(()) }
     }
 
-    /// Puts an edit in force for readers. Its pages can be read. It is committed as soon as that can be: its number.
+    /// Applies an edit for readers and queues it for commit. Returns its number, or `None` without
+    /// a manifest. Requires: the pages of the edit can be read.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: an earlier one could not be committed, and neither would this one.
+    /// [`EngineError::ReadOnly`] if an earlier edit could not be committed, so that this one could
+    /// not be either.
     pub(crate) fn install(&self, edit: Edit) -> Result<Option<EditNo>, EngineError> {
         for LevelEdit { level, .. } in &edit.levels {
             assert!(self.busy.borrow()[*level], "an edit of level {level}, which nobody claimed");
@@ -143,19 +148,19 @@ impl<M: Medium> Inner<M> {
         Ok(number)
     }
 
-    /// The task that commits edits, for ever.
+    /// Runs the task that commits edits, forever.
     pub(crate) async fn commit_forever(self: Rc<Self>) {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
         loop {
             self.store.work.wait_until(|| !self.uncommitted.borrow().is_empty()).await;
             if let Err(error) = self.commit_next(manifest).await {
-                // None behind it can be committed.
+                // No later edit can be committed.
                 return self.store.fail(error);
             }
         }
     }
 
-    /// Commits the oldest edit that is not, or, with a checkpoint, all there are.
+    /// Commits the oldest uncommitted edit, or all edits by a checkpoint.
     async fn commit_next(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let (durable, bytes) = self.uncommitted.borrow_mut().take_oldest();
         durable.await?;
@@ -177,7 +182,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Writes a checkpoint, in which all edits are that are in force now. How many.
+    /// Writes a checkpoint, which includes all edits installed so far. Returns their number.
     async fn commit_all(&self, manifest: &Manifest) -> Result<usize, EngineError> {
         let (checkpoint, count) = (self.checkpoint(), self.uncommitted.borrow().edits.len());
         self.note_checkpoint(&checkpoint);
@@ -185,13 +190,13 @@ impl<M: Medium> Inner<M> {
             self.store.sync_all().await?;
         }
         manifest.checkpoint(&self.store, &checkpoint).await?;
-        // Edits may have been installed since.
+        // More edits may have been installed meanwhile.
         let levels = self.checkpoint_bytes_of_levels();
         manifest.expect_checkpoint_of(&self.store, self.checkpoint_rest.get() + levels);
         Ok(count)
     }
 
-    /// Writes the first checkpoint of a run, by whoever has the turn.
+    /// Writes the first checkpoint of a run. Requires: the caller has the manifest's turn.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
@@ -201,14 +206,14 @@ impl<M: Medium> Inner<M> {
         manifest.checkpoint(&self.store, &bytes).await
     }
 
-    /// How much of a checkpoint the levels are not.
+    /// Notes the size of a checkpoint without its levels.
     fn note_checkpoint(&self, checkpoint: &[u8]) {
         let (total, of_levels) = (checkpoint.len() as u64, self.checkpoint_bytes_of_levels());
         assert!(of_levels <= total, "levels take {of_levels} bytes of a checkpoint of {total}");
         self.checkpoint_rest.set(total - of_levels);
     }
 
-    /// Bytes that the levels take of a checkpoint now.
+    /// Returns the number of bytes that the levels take in a checkpoint now.
     fn checkpoint_bytes_of_levels(&self) -> u64 {
         match &self.tables {
             Some(tables) => codec::tree_bytes(&*tables.tree()),
@@ -216,8 +221,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Makes the version that the edit leads to the current one, and what else the edit says: all
-    /// at one instant, so that readers find the entries of a memtable there or in the levels.
+    /// Installs the edit's version as the current one and applies its other changes, all at one
+    /// instant, so that readers find entries either in a memtable or in the levels.
     pub(crate) fn apply(&self, edit: Edit) {
         let Edit { levels, tables, changes, flushed, retired: _ } = edit;
         self.store.apply(&changes);
@@ -235,7 +240,7 @@ impl<M: Medium> Inner<M> {
         }
         self.note_index_reads();
         if let Some(flushed) = flushed {
-            // From now on it is memory of the snapshots that share it, if any.
+            // From now on its memory belongs to the snapshots that share it, if any.
             self.front.flushed();
             let before = self.flushed.replace(flushed);
             assert!(

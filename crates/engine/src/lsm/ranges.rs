@@ -1,9 +1,9 @@
 //! Range pointers: fractional cascading between neighbouring levels (research: `PinK` 1.9).
 //!
-//! For each segment of level n, the segment of level n+1 that covers its first key. A search that
-//! ended at segment i of level n goes on in level n+1 between the pointers of i and i+1. Partial
-//! merges shift and replace segments under a live level, so pointers behind a change are moved and
-//! those into it are looked up again; whole levels need no rebuild (docs/decisions/0005).
+//! For each segment of level n: the segment of level n+1 that covers its first key. A search that
+//! ended at segment i of level n continues in level n+1 between the pointers of i and i+1. Partial
+//! merges shift and replace segments in a level in use, so pointers past a change are shifted and
+//! pointers into it are looked up again; a complete rebuild is not needed (docs/decisions/0005).
 
 use std::ops::Range;
 
@@ -14,29 +14,32 @@ use crate::lsm::level::Level;
 /// The pointers of one level into the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    /// By segment of the upper level: the covering segment below, or 0 if none begins early enough.
+    /// For each segment of the upper level: the covering segment below, or 0 if no segment begins
+    /// at or before its first key.
     covering: Vec<u32>,
 }
 
 impl Ranges {
-    /// Pointers from `upper` into `lower`, made from nothing.
+    /// Builds the pointers from `upper` into `lower`.
     pub(crate) fn build(upper: &Level, lower: &Level) -> Self {
         Self { covering: look_up(upper, lower, 0..upper.len()) }
     }
 
-    /// Where in the lower level a search goes on that ended at `segment` of the upper one.
+    /// Returns the range of the lower level in which a search continues that ended at `segment` of
+    /// the upper level.
     pub(crate) fn below(&self, segment: usize, lower_len: usize) -> Range<usize> {
         let start = self.covering[segment] as usize;
         let end = self.covering.get(segment + 1).map_or(lower_len, |next| *next as usize + 1);
         start..end.min(lower_len)
     }
 
-    /// Number of pointers.
+    /// Returns the number of pointers.
     pub(crate) fn len(&self) -> usize {
         self.covering.len()
     }
 
-    /// Follows a change of the upper level: `replaced` became `inserted` segments.
+    /// Updates the pointers after a change of the upper level: `replaced` became `inserted`
+    /// segments.
     pub(crate) fn upper_changed(
         &mut self,
         upper: &Level,
@@ -48,7 +51,8 @@ impl Ranges {
         self.covering.splice(replaced, fresh);
     }
 
-    /// Follows a change of the lower level: `replaced` became `inserted` segments.
+    /// Updates the pointers after a change of the lower level: `replaced` became `inserted`
+    /// segments.
     pub(crate) fn lower_changed(
         &mut self,
         upper: &Level,
@@ -56,8 +60,8 @@ impl Ranges {
         replaced: Range<usize>,
         inserted: usize,
     ) {
-        // A new first segment may begin before the old one did, so pointers to the segment in
-        // front of the change are in question too; so are zeros, which may mean "none".
+        // A new first segment may begin before the old one did, so pointers to the segment before
+        // the change are looked up again too; so are zeros, which may mean "none".
         let doubtful = replaced.start.saturating_sub(1);
         let from = self.covering.partition_point(|below| (*below as usize) < doubtful);
         let to = self

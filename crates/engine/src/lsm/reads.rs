@@ -1,4 +1,4 @@
-//! Looking keys up.
+//! Lookups of keys.
 
 use std::rc::Rc;
 
@@ -18,16 +18,16 @@ use crate::lsm::Inner;
 use crate::lsm::search::{Pending, Step, Told, look_in, search};
 use crate::lsm::version::Version;
 
-/// Where the newest entry of a key is.
+/// The location of a key's newest entry.
 pub(crate) enum Located {
-    /// What it says is in memory.
+    /// The entry itself is in memory.
     Known(Entry),
     At(Pointer),
     Absent,
 }
 
 impl Located {
-    /// What a search came to, or what it waits for.
+    /// Converts the step of a search; `Err` if the search waits for a page.
     pub(crate) fn of(step: Step) -> Result<Self, Pending> {
         Ok(match step {
             Step::Absent | Step::Found(Mapping::Deleted) => Self::Absent,
@@ -39,7 +39,7 @@ impl Located {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Finds the newest entry of `key`, reading meta segments that are not in memory.
+    /// Finds the newest entry of `key`, and reads meta segments that are not in memory.
     pub(crate) async fn locate(
         &self,
         key: &[u8],
@@ -56,8 +56,8 @@ impl<M: Medium> Inner<M> {
         self.locate_in(&version, key, work, effort, reads).await
     }
 
-    /// Finds the entry that a version has of `key`, for Gets of the present and of snapshots. `work` and `effort` are what
-    /// came before and is not charged yet.
+    /// Finds the entry of `key` in a version, for current Gets and Gets of snapshots. `work` and
+    /// `effort` are the costs of earlier steps that are not charged yet.
     pub(crate) async fn locate_in(
         &self,
         version: &Version,
@@ -75,7 +75,7 @@ impl<M: Medium> Inner<M> {
                 Err(pending) => pending,
             };
             if let Some(table) = pending.at.table() {
-                // In a box, so that Gets of other stores are not larger for it.
+                // Boxed so that the Get futures of other stores do not grow.
                 let look_up = self.look_up(table, key, IoClass::ClientRead, reads);
                 let (found, taken_in) = Box::pin(look_up).await?;
                 (work, effort) = (self.store.cpu.costs.of(taken_in), Effort::default());
@@ -107,7 +107,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Charges for pages of the value log that a client read, where that costs anything.
+    /// Charges the processor time for pages of the value log that a client read, if they have a
+    /// cost.
     pub(crate) async fn take_in(&self, page_reads: u32) {
         let cost = self.store.cpu.costs.of(Effort { page_reads, ..Effort::default() });
         if cost > Nanos::ZERO {
@@ -125,32 +126,32 @@ impl<M: Medium> Inner<M> {
         (least + of_value, most + of_value)
     }
 
-    /// Notes what a new version makes of `most_index_reads`.
+    /// Updates the observed range of `most_index_reads` for a new version.
     pub(crate) fn note_index_reads(&self) {
         let now = self.most_index_reads();
         let (least, most) = self.index_reads_seen.get();
         self.index_reads_seen.set((least.min(now), most.max(now)));
     }
 
-    /// Flash reads that a value costs once it is known where it is.
+    /// Returns the number of flash reads for a value once its location is known.
     fn value_reads(&self, key_len: usize, value_len: u32) -> u32 {
         let is_apart = !self.inlining.takes(key_len, value_len);
         if is_apart { self.pages_read(key_len, value_len) } else { 0 }
     }
 
-    /// Flash reads that a value in the value log costs.
+    /// Returns the number of flash reads for a value in the value log.
     fn pages_read(&self, key_len: usize, value_len: u32) -> u32 {
         let pages = data_page::pages_of(self.store.shape.payload_bytes, key_len, value_len);
         self.store.format.pages_read(pages)
     }
 
-    /// Reads that a Get takes at most before it knows where a value is.
+    /// Returns the maximum number of reads of a Get before it knows the location of the value.
     pub(crate) fn most_index_reads(&self) -> u32 {
         self.version.borrow().most_reads()
     }
 
-    /// `of_index` is how many reads the index could take when the Get began; `is_apart` says whether the
-    /// value had to be read from the value log.
+    /// Counts a Get and asserts its read bound. `of_index` is the maximum number of index reads at
+    /// the time the Get began; `is_apart` is whether the value had to be read from the value log.
     pub(crate) fn count_get(
         &self,
         key: &[u8],

@@ -1,10 +1,11 @@
-//! Opening a store whose memory is gone: from manifest and log.
+//! Opening a store without its memory: from manifest and log.
 //!
-//! The newest checkpoint is restored and the edits behind it are replayed; then the extents are
-//! compared with what the medium holds, which may be ahead: what was written and never committed is
-//! released, or left as a hole. Pinned levels are read before that, the log from the last flush on goes into memtables,
-//! and a new checkpoint says where all of it stands now. A power cut anywhere in between leaves
-//! the old checkpoint in force. Cost: a look at each extent, the journal, and the pinned levels.
+//! The newest checkpoint is restored and the edits after it are replayed. Then the extents are
+//! compared with the medium, which may contain more: pages that were written but never committed
+//! are released, or left as holes. Before that, pinned levels are read. Then the log from the last
+//! flush on is replayed into memtables, and a new checkpoint records the resulting state. A power
+//! cut at any point before leaves the old checkpoint in force. Cost: one read of each extent's
+//! header, the journal, and the pinned levels.
 
 use std::rc::Rc;
 
@@ -24,7 +25,7 @@ use crate::sizing::LevelPlan;
 use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 
-/// What checkpoint and edits come to.
+/// The state after replaying checkpoint and edits.
 struct Replayed {
     version: Version,
     tables: Option<Tree<Rc<TableMeta>>>,
@@ -33,8 +34,8 @@ struct Replayed {
 }
 
 impl<M: Medium> Engine<M> {
-    /// The store that the medium holds, or a new one if nothing was ever written there; for designs
-    /// with a log. Background tasks start at once.
+    /// Opens the store on a medium, or creates a new one if nothing was ever written there.
+    /// Requires a design with a log. Background tasks start at once.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -42,13 +43,14 @@ impl<M: Medium> Engine<M> {
         Self::open_on(setup, None).await
     }
 
-    /// As [`Self::open`], with log and manifest on a medium of their own: see [`Self::create_with_journal`].
+    /// Like [`Self::open`], with log and manifest on a separate medium: see
+    /// [`Self::create_with_journal`].
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::ForeignJournal`] if `journal` does not belong to the data.
     ///
     /// # Panics
-    /// If the design has no log.
+    /// Panics if the design has no log.
     pub async fn open_with_journal(setup: Setup<M>, journal: M) -> Result<Self, OpenError> {
         Self::open_on(setup, Some(journal)).await
     }
@@ -65,7 +67,7 @@ impl<M: Medium> Engine<M> {
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
         inner.manifest = Some(Manifest::new(scan.manifest_extents()));
         engine.inner.restore(scan).await?;
-        // Pages of the journal, whatever they were.
+        // The heap memory of the journal's pages has been freed; its amount is not known.
         engine.inner.store.handle.note_freed(u64::MAX);
         engine.start_tasks();
         Ok(engine)
@@ -84,11 +86,11 @@ impl<M: Medium> Inner<M> {
         let from = store.first_group_to_replay(flushed);
         let log = scan.take_log_from(from)?;
         store.restore_extents(extents);
-        // All that is needed is read before anything is written: who cannot read it has changed nothing.
+        // All reads are done before anything is written: if a read fails, nothing has changed.
         let version = match tables {
             Some(_) => version,
             None => match self.with_pinned_levels(version.clone()).await {
-                // More memory is not to keep a store shut that opens with less.
+                // A store that opens with less memory must not fail to open because it has more.
                 Err(_) if self.plan.borrow().pinned > had.pinned => {
                     has_outgrown_its_plan = self.restore_plan(had);
                     self.with_pinned_levels(version).await?
@@ -115,7 +117,7 @@ impl<M: Medium> Inner<M> {
         Ok(self.write_checkpoint(manifest).await?)
     }
 
-    /// Checkpoint and edits.
+    /// Replays checkpoint and edits.
     fn replay(&self, scan: &Scan) -> Result<Replayed, OpenError> {
         let bad = || OpenError::DamagedJournal("an edit of the manifest cannot be read");
         let (checkpoint, edits) = scan.manifest.split_first().ok_or(OpenError::NoManifest)?;
@@ -137,7 +139,8 @@ impl<M: Medium> Inner<M> {
             };
             extents.replay(&edit.changes, &self.store.format).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
-                // No number is given twice: a write with an old one would count as flushed.
+                // No sequence number is used twice: a write with an old number would count as
+                // flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);
                 if !self.planted.has(Fault::SequenceGoesBack) {
                     self.front.sequence.set(sequence);
@@ -158,13 +161,14 @@ impl<M: Medium> Inner<M> {
         Ok(Replayed { version, tables, extents, plan })
     }
 
-    /// Reads what is pinned.
+    /// Reads the pinned levels.
     async fn with_pinned_levels(&self, mut version: Version) -> Result<Version, OpenError> {
         let pinned = self.plan.borrow().pinned as usize;
         for n in 0..pinned.min(version.levels().len()) {
             let level = Rc::clone(&version.levels()[n]);
             if level.totals().groups > 0 {
-                continue; // a level that is pinned has none: it was not when they were written
+                // a level with groups was not pinned when they were written, and is not pinned now
+                continue;
             }
             let images = self.load(&level, 0..level.len()).await?;
             let cached = |(named, image): (NamedSegment, runtime::PageImage)| {

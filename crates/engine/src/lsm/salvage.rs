@@ -1,17 +1,20 @@
-//! Saving what is left of a store that does not open.
+//! Salvage of a store that does not open.
 //!
-//! All pages say what they hold ([`pages::salvage`]): objects and groups of the log say which write they are, and the newest of each key
-//! counts. What they do not say is what was deleted, once the log does not have it any more: the index does. So what can be read of
-//! the manifest is replayed, from the newest whole checkpoint up to the first edit that is missing. The index that comes out
-//! was in force once: what it does not lead to was deleted or replaced by then, if it is no later
-//! write. Behind a gap the first level's new segments are believed when they say that a key is deleted. A key in a part of the index
-//! that is damaged is given the benefit of the doubt: it is saved.
+//! All pages describe their contents ([`pages::salvage`]): objects and log groups have the sequence
+//! number of their write, and the newest version of each key counts. Pages do not show deletions
+//! once the log no longer has them; the index does. So the readable part of the manifest is
+//! replayed, from the newest complete checkpoint to the first missing edit. The resulting index was
+//! in force once: a version to which it does not refer was deleted or replaced by then, unless it
+//! is a later write. After a gap in the manifest, new segments of the first level count as evidence
+//! of deletions. A key in a damaged part of the index is saved, although it may have been deleted.
 //!
-//! Values that stand beside their keys are in the index alone, once the log does not have them any more. Where it can be read it says which of them count. For
-//! parts that cannot, all pages that look like a part of an index are asked, also those that were replaced long ago: of such values nobody knows when they were
-//! written, but in which run at the latest.
+//! Inline values exist only in the index, once the log no longer has them. A readable index shows
+//! which of them count. For its unreadable parts, all pages that look like index pages are
+//! examined, including pages that were replaced long ago: the write time of such values is unknown,
+//! only the latest possible run is known.
 //!
-//! Nothing is written to the medium. Memory: see [`Versions`], and the keys that have to be named.
+//! Nothing is written to the medium. Memory: see [`Versions`], plus the keys that have to be
+//! listed.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -32,98 +35,102 @@ use crate::lsm::snapshot_reads::IndexPart;
 use crate::lsm::version::Version;
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 
-/// How much of the index could be read.
+/// The extent to which the index could be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IndexState {
-    /// All edits that there are.
+    /// All existing edits were read.
     Whole,
-    /// It is that of an earlier time: later edits are missing.
+    /// The index is of an earlier time: later edits are missing.
     Earlier,
-    /// No checkpoint is whole.
+    /// No checkpoint is complete.
     #[default]
     Lost,
 }
 
-/// What is left of a store, until it has been taken out.
+/// The remains of a store, until they are read out.
 pub struct Salvage<M: Medium> {
     inner: Rc<Inner<M>>,
     survey: Survey,
     versions: Versions,
     step: usize,
-    /// Pages of the index that have values beside keys and were not taken out yet.
+    /// Index pages with inline values that were not read out yet.
     beside: vec::IntoIter<PageNo>,
-    /// Keys with a value that stood beside them in a page of the index of which nobody knows whether it is the newest.
+    /// The number of keys whose inline value was found in an index page and may not be the newest.
     pub unordered: u64,
-    /// How much of the index could be read.
+    /// The extent to which the index could be read.
     pub index: IndexState,
-    /// Groups of the log that are missing or damaged; the last one may have been torn by a power cut.
+    /// The number of log groups that are missing or damaged; a power cut may have torn the last
+    /// one.
     pub missing_log_groups: u64,
-    /// Keys that the index has and no readable page has a version of.
+    /// Keys in the index without any readable version.
     pub lost: Vec<Box<[u8]>>,
-    /// Keys of which an older version than the index has is saved, because that cannot be read.
+    /// Keys saved with an older version than that of the index, because the newer one cannot be
+    /// read.
     pub older: Vec<Box<[u8]>>,
 }
 
-/// What the manifest came to.
+/// The result of replaying the manifest.
 #[derive(Default)]
 struct Replayed {
     state: IndexState,
     version: Option<Version>,
-    /// Writes that are in it.
+    /// The sequence number up to which writes are in the index.
     flushed: u64,
     log_from: u64,
-    /// New segments of the first level in edits behind a gap, each with the writes that are in the index by then.
+    /// New segments of the first level in edits after a gap, each with the sequence number up to
+    /// which writes are in the index by then.
     later: Vec<(Listed, u64)>,
 }
 
-/// A segment, a group of them or a table in columns, as a list has it.
+/// A segment, group or columnar table, as an entry of a level list.
 struct Listed {
     location: Location,
     first_key: Box<[u8]>,
     entries: u16,
 }
 
-/// A segment that could be read: where it lies (of a table in columns, where that begins), and its first key.
+/// A segment that was read: its page (of a columnar table the first page), and its first key.
 struct ReadSegment {
     page: PageNo,
     image: PageImage,
     first_key: Box<[u8]>,
 }
 
-/// What an index comes to that is asked from the top.
+/// The state of a walk through the index from the top.
 #[derive(Default)]
 struct Asking {
-    /// Keys without a version that can be read, and what the first level says that has them.
+    /// Keys without a readable version, and the entry of the topmost level that has them.
     missing: BTreeMap<Box<[u8]>, Said>,
-    /// Keys of which an older version is left.
+    /// Keys with only an older version left.
     older: Vec<Box<[u8]>>,
-    /// Parts that are damaged in levels that were asked.
+    /// Damaged parts of the levels walked so far.
     unknown: Vec<IndexPart>,
 }
 
-/// What a level says of a key.
+/// A level's entry of a key.
 #[derive(Clone, Copy)]
 struct Said {
     is_live: bool,
-    /// Whether all levels above were asked.
+    /// Whether all levels above were readable.
     is_certain: bool,
 }
 
 impl Asking {
-    /// Whether a level that was asked may have had the key, and cannot be read there.
+    /// Whether a level walked so far may have the key in an unreadable part.
     fn is_unknown(&self, key: &[u8]) -> bool {
         self.unknown.iter().any(|part| part.covers(key))
     }
 }
 
 impl<M: Medium> Engine<M> {
-    /// Looks for what is left of the store that a medium holds, which need not open. `setup` is what it would be opened with, identity
-    /// included. `progress` hears the pages read so far, of those that the medium has.
+    /// Searches a medium for the remains of its store, which need not open. `setup` is the setup
+    /// with which the store would be opened, including its identity. `progress` is called with the
+    /// number of pages read so far, out of the medium's pages.
     ///
-    /// Cost: all of the medium is read twice, and once more to take out what was found.
+    /// Cost: the whole medium is read twice, and a third time to read out the result.
     ///
     /// # Errors
-    /// [`OpenError`] if no engine can be made with the setup. Damage is none.
+    /// [`OpenError`] if no engine can be made with the setup. Damage is not an error.
     pub async fn salvage(
         setup: Setup<M>,
         mut progress: impl FnMut(u64),
@@ -155,7 +162,7 @@ impl<M: Medium> Engine<M> {
 }
 
 impl<M: Medium> Salvage<M> {
-    /// More of the pairs, in no order; nothing behind the last ones.
+    /// Returns more of the pairs, in no particular order; `None` after the last ones.
     pub async fn next(&mut self) -> Option<Vec<Saved>> {
         self.step += 1;
         match self.inner.store.saved(&self.survey, &self.versions, self.step - 1).await {
@@ -164,7 +171,7 @@ impl<M: Medium> Salvage<M> {
         }
     }
 
-    /// What counts of the values that the next page of the index has beside keys.
+    /// Returns the valid inline values of the next index page.
     async fn next_beside(&mut self) -> Option<Vec<Saved>> {
         let (inner, page) = (&self.inner, self.beside.next()?);
         let image = inner.store.whole_page(page).await;
@@ -177,19 +184,20 @@ impl<M: Medium> Salvage<M> {
         Some(saved)
     }
 
-    /// Pages that are not what was once written there.
+    /// Returns the pages whose contents are damaged.
     pub fn damaged(&self) -> &[(PageNo, PageFault)] {
         &self.survey.damaged
     }
 
-    /// Whether anything of the store was found.
+    /// Whether nothing of the store was found.
     pub fn is_empty(&self) -> bool {
         self.survey.manifest.is_empty()
             && self.survey.log_groups() == 0
             && self.versions.count(|_| true) == 0
     }
 
-    /// Pairs that the index was not there to be asked for: they may have been deleted.
+    /// Returns the number of pairs that could not be checked against the index: they may have been
+    /// deleted.
     pub fn unsure(&self) -> u64 {
         let is_unsure = |standing| matches!(standing, Standing::Unasked | Standing::Unknown);
         self.versions.count(is_unsure)
@@ -197,7 +205,7 @@ impl<M: Medium> Salvage<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The index that can be made of the manifest.
+    /// Restores as much of the index as the manifest allows.
     fn replay_what_is_left(&self, groups: &[ManifestGroup], versions: &mut Versions) -> Replayed {
         let mut replayed = Replayed::default();
         let is_whole = |group: &&ManifestGroup| group.number == 0 && group.bytes.is_some();
@@ -213,7 +221,8 @@ impl<M: Medium> Inner<M> {
                     && self.replay_edit(group, &mut replayed)
             });
             rest = &rest[edits.count()..];
-            // The last edit, or a checkpoint that was being written, may be what a power cut tore: nobody can tell.
+            // A power cut may also have torn the last edit, or a checkpoint being written: the two
+            // cases look the same.
             replayed.state = if rest.is_empty() { IndexState::Whole } else { IndexState::Earlier };
         }
         self.note_later(rest, &mut replayed);
@@ -229,7 +238,7 @@ impl<M: Medium> Inner<M> {
         let empty = Rc::clone(&self.version.borrow());
         let bytes = group.bytes.as_deref().unwrap_or_default();
         let restored = dump::restore(bytes, &empty, &self.home());
-        // Tables are listed apart, and are not read here.
+        // Tables are listed separately and are not read here.
         let Some(restored) = restored.filter(|restored| restored.tables.is_none()) else {
             return false;
         };
@@ -242,7 +251,7 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Whether an edit could be replayed.
+    /// Replays an edit. Returns whether that was possible.
     fn replay_edit(&self, group: &ManifestGroup, replayed: &mut Replayed) -> bool {
         let bytes = group.bytes.as_deref().unwrap_or_default();
         let edit = edit_codec::decode(bytes, &self.home());
@@ -255,7 +264,7 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// What edits bring into the first level that cannot be replayed.
+    /// Notes the first level's new segments in edits that cannot be replayed.
     fn note_later(&self, groups: &[ManifestGroup], replayed: &mut Replayed) {
         let mut flushed = replayed.flushed;
         let edits = groups.iter().filter(|group| group.number > 0);
@@ -272,7 +281,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Takes out what the index says is deleted. Keys that are lost, and keys of which an older version is left.
+    /// Drops versions that the index shows as deleted. Returns the lost keys and the keys with only
+    /// an older version left.
     async fn ask_index(
         &self,
         replayed: &Replayed,
@@ -310,7 +320,8 @@ impl<M: Medium> Inner<M> {
         (lost.map(|(key, _)| key).collect(), older)
     }
 
-    /// Takes down what any page of an index has beside keys that the index may have in a part that is damaged.
+    /// Collects inline values from all index pages for keys that may be in a damaged part of the
+    /// index.
     async fn ask_all_pages(&self, asking: &Asking, versions: &mut Versions) {
         for step in 0.. {
             let Some(pages) = self.store.whole_pages(step).await else { return };
@@ -325,7 +336,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Shows the values that a page has beside keys, if it is a segment.
+    /// Calls `show` for each inline value of a page, if it is a segment.
     fn each_beside(&self, bytes: &[u8], mut show: impl FnMut(&[u8], Value)) {
         if !MetaSegment::is_sound(bytes, self.store.format, &self.inlining) {
             return;
@@ -338,7 +349,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// What a part of the index, in front of the one that begins with `next`, says of keys that no part above has.
+    /// Compares the versions with one part of the index, which ends before the part that begins
+    /// with `next`. Only keys that no part above has count.
     async fn ask_part(
         &self,
         listed: &Listed,
@@ -359,7 +371,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// What a segment says of keys that no segment above has.
+    /// Compares the versions with a segment. Only keys that no segment above has count.
     async fn ask_segment(
         &self,
         read: &ReadSegment,
@@ -409,7 +421,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The segments of a part of the index, in order; `None` if they are not those that a list has in front of `next`.
+    /// Returns the segments of a part of the index, in order; `None` if they do not match the list
+    /// entry. `next` is the first key of the next part.
     async fn listed_segments(
         &self,
         listed: &Listed,
@@ -436,7 +449,8 @@ impl<M: Medium> Inner<M> {
         is_it.then_some(segments)
     }
 
-    /// All segments of a part of the index and where they lie; `None` if a page of them cannot be read.
+    /// Returns all segments of a part of the index with their pages; `None` if a page cannot be
+    /// read.
     async fn whole_segments(&self, location: &Location) -> Option<Vec<(PageNo, PageImage)>> {
         let pages = match location {
             Location::Pinned(_) => Vec::new(),
@@ -454,7 +468,8 @@ impl<M: Medium> Inner<M> {
         Some(segments.iter().map(|image| (table.first, image.clone())).collect())
     }
 
-    /// Takes out what new segments of the first level say is deleted, and takes what stands beside their keys.
+    /// Drops versions that new segments of the first level show as deleted, and takes their inline
+    /// values.
     async fn take_later(&self, listed: &Listed, flushed: u64, versions: &mut Versions) {
         let segments = self.listed_segments(listed, None).await.unwrap_or_default();
         for ReadSegment { page, image, .. } in segments {
@@ -475,10 +490,10 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// What is asked of a segment besides what the list says of it.
+/// The context in which a segment is examined.
 struct Asked<'a> {
-    /// The first key of the next one.
+    /// The first key of the next segment.
     next: Option<&'a [u8]>,
-    /// Writes that are in the index.
+    /// The sequence number up to which writes are in the index.
     flushed: u64,
 }

@@ -1,4 +1,4 @@
-//! Searching the levels of a version, as far as memory reaches.
+//! Search through the levels of a version, until a page must be read.
 
 use std::ops::Range;
 
@@ -17,14 +17,14 @@ use crate::lsm::location::{Group, IndexKind, IndexPage};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 
-/// How far a search came.
+/// The progress of a search.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// The newest entry of the key.
     Found(Mapping),
     /// No level has the key.
     Absent,
-    /// Only this page can tell whether `level` has the key. If not, go on below.
+    /// Only this page shows whether `level` has the key. If not, the search continues below.
     Read(Pending),
 }
 
@@ -33,12 +33,12 @@ pub(crate) enum Step {
 pub(crate) struct Pending {
     pub at: IndexPage,
     pub level: usize,
-    /// Where range pointers bound the search in the next level.
+    /// The range pointers' bound of the search in the next level.
     pub below: Option<Range<usize>>,
 }
 
-/// Looks for `key` from level `from` (0 is L1) downwards, until a segment that is not in memory is
-/// in the way. `among` bounds the search in the first of these levels.
+/// Searches for `key` from level `from` (0 is L1) downwards, until a segment that is not in memory
+/// must be read. `among` bounds the search in the first of these levels.
 pub(crate) fn search(
     version: &Version,
     key: &[u8],
@@ -47,8 +47,9 @@ pub(crate) fn search(
     format: PointerFormat,
     effort: &mut Effort,
 ) -> Step {
-    // Which segments cover the key does not depend on what is in them: all are known, and the places
-    // in them where it may be are on their way into the cache, before the first is searched.
+    // The covering segments do not depend on the segments' contents. So all of them are found
+    // first, and the expected positions of the key are prefetched into the processor's cache,
+    // before the first segment is searched.
     let mut pinned: [Option<Probe<'_>>; MAX_LEVELS] = std::array::from_fn(|_| None);
     let mut found = 0;
     let mut pending = None;
@@ -78,16 +79,16 @@ pub(crate) fn search(
     pending.map_or(Step::Absent, Step::Read)
 }
 
-/// What a page that a search waited for says of its key.
+/// The lookup result of a page that a search waited for.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
-    /// What the segment, or the table in columns, has of it.
+    /// The entry of the segment or columnar table, if it has the key.
     Segment(Option<Mapping>),
-    /// In which segment of the group it is, if it is there.
+    /// The page of the group's segment that may have the key.
     Group(Option<PageNo>),
 }
 
-/// Looks for `key` in a page that was checked.
+/// Looks up `key` in a page. Requires: the page was checked.
 pub(crate) fn look_in(
     at: IndexPage,
     image: &PageImage,
@@ -112,7 +113,7 @@ pub(crate) fn look_in(
 }
 
 impl Pending {
-    /// Where the search goes on that has looked in the page it waited for.
+    /// Continues the search with the lookup result of the page it waited for.
     pub(crate) fn go_on(
         self,
         told: Told,
@@ -131,12 +132,12 @@ impl Pending {
     }
 }
 
-/// A search of one segment that is in memory, from the hint where it will look to the end.
+/// A search of one segment in memory, from the prefetch hint to the result.
 struct Probe<'v> {
     page: &'v [u8],
     entries: u16,
     outline: Option<&'v Outline>,
-    /// `None` if the outline tells that the key is not there.
+    /// `None` if the outline shows that the segment does not have the key.
     aim: Option<Aim>,
 }
 
@@ -168,8 +169,8 @@ impl<'v> Probe<'v> {
     }
 }
 
-/// Whether the segment `at` of `level` may have `key`, as far as its table's last key and its filter tell. The key is hashed
-/// once, for the first filter that is asked.
+/// Whether the segment `at` of `level` may have `key`, by its table's last key and its filter. The
+/// key is hashed once, for the first filter that is probed.
 fn may_have(
     level: &Level,
     at: usize,

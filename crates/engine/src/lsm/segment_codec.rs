@@ -1,4 +1,4 @@
-//! Entries of level lists as bytes: in dumps, checkpoints and edits.
+//! The encoding of level list entries in dumps, checkpoints and edits.
 
 use std::rc::Rc;
 
@@ -19,7 +19,8 @@ use crate::lsm::pool::Pool;
 /// Bytes of a segment besides its first key and its filter, unless it is in memory only.
 pub(crate) const SEGMENT_BYTES: u64 = 4 + 4 + 1 + 4 + 4;
 
-/// A segment as a list has it. One that is in memory besides is read again when it is needed.
+/// Encodes a list entry. A segment that is on the medium and in memory is encoded as on the medium
+/// only.
 pub(crate) fn write_segment(
     out: &mut Writer,
     first_key: &[u8],
@@ -51,7 +52,7 @@ pub(crate) fn write_segment(
     }
 }
 
-/// Where segments that are read back belong.
+/// The store to which decoded segments belong.
 pub(crate) struct Home<'a> {
     pub shape: Shape,
     pub format: PointerFormat,
@@ -62,7 +63,7 @@ pub(crate) struct Home<'a> {
 }
 
 impl Home<'_> {
-    /// The next segment; `None` if it is none, or lies where none can.
+    /// Decodes the next segment; `None` if it is invalid or its location is impossible.
     pub(crate) fn read_segment(&self, input: &mut Reader<'_>) -> Option<NamedSegment> {
         let first_key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
         let entries = u16::try_from(input.u32()?).ok()?;

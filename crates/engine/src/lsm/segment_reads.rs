@@ -1,4 +1,4 @@
-//! Reading meta segments, checked.
+//! Checked reads of meta segments.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,8 +21,9 @@ enum Loading<F> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The segments `range` of a level as pages, those of groups one by one, from memory or the medium.
-    /// Those that are read have to be what the level says, so that a merge gets its keys in order.
+    /// Loads the segments `range` of a level from memory or the medium; the segments of groups are
+    /// loaded one by one. Checks that segments read match the level list, so that a merge gets its
+    /// keys in order.
     pub(crate) async fn load(
         &self,
         level: &Level,
@@ -86,8 +87,8 @@ impl<M: Medium> Inner<M> {
         if is_listed { Ok(()) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 
-    /// Checks a page that was read and must be a meta segment. One that is not whole is rebuilt, if the
-    /// medium can do that.
+    /// Checks that a page that was read is a meta segment. A damaged page is rebuilt if the medium
+    /// supports it.
     pub(crate) async fn check_meta(
         &self,
         page: PageNo,
@@ -98,7 +99,7 @@ impl<M: Medium> Inner<M> {
         self.checked_meta(page, image)
     }
 
-    /// A page that was read, if it is a segment.
+    /// Returns a page that was read if it is a valid segment.
     pub(crate) fn checked_meta(
         &self,
         page: PageNo,
@@ -108,7 +109,7 @@ impl<M: Medium> Inner<M> {
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 
-    /// Reads a page that a search goes through.
+    /// Reads a page for a search.
     pub(crate) async fn read_index(
         &self,
         at: IndexPage,
@@ -118,7 +119,7 @@ impl<M: Medium> Inner<M> {
         self.checked_index(at, image)
     }
 
-    /// The same of a page that was read; see [`Self::check_meta`].
+    /// Checks an index page that was read; see [`Self::check_meta`].
     pub(crate) async fn check_index(
         &self,
         at: IndexPage,
@@ -141,7 +142,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Pages with entries that have to be read of a segment, a group or a table.
+/// Returns the pages with entries that must be read for a segment, group or table.
 fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> + use<> {
     let (first, count) = match location {
         Location::Pinned(_) | Location::Cached(..) => (0, 0),
@@ -155,24 +156,25 @@ fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> + use<> {
     (first..first + count).map(PageNo)
 }
 
-/// Segments of a level that were read, as far as they are what the level says.
+/// Segments of a level that were loaded and match the level list.
 struct Loaded<'l> {
     level: &'l Level,
     format: PointerFormat,
     pages: Vec<PageImage>,
-    /// Segments and entries that are still to come of the group or table at hand: they are taken one after the other.
+    /// Segments and entries still missing of the current group or table, whose segments are taken
+    /// in order.
     begun: Option<(u32, u32)>,
-    /// Pages of the table at hand, until all are there.
+    /// Pages of the current table, until it is complete.
     columns: Vec<PageImage>,
 }
 
 impl Loaded<'_> {
-    /// Takes the next segment, which is sound and of the entry `index` of the list, which has `count` of them. Whether it belongs
-    /// there.
+    /// Takes the next segment of the list entry `index`, which has `count` segments. Returns
+    /// whether the segment matches the list. Requires: the segment is valid.
     fn take(&mut self, index: usize, image: PageImage, count: u32) -> bool {
         let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");
         if segment.len() == 0 {
-            return false; // sound, and in no list
+            return false; // valid, but never listed
         }
         let listed = self.level.segment(index);
         let own = segment.len() as u32;
@@ -198,7 +200,7 @@ impl Loaded<'_> {
         is_listed
     }
 
-    /// The last key of what was taken last.
+    /// Returns the last key of the segment taken last.
     fn last_key(&self) -> Option<Box<[u8]>> {
         let image = self.pages.last()?;
         let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");

@@ -1,9 +1,10 @@
-//! Snapshots: the store as it was at one instant.
+//! Snapshots: the state of the store at one instant.
 //!
-//! A snapshot is a sequence number, the memtables and the version of that instant, and a pin on
-//! every extent that was in use. All are shared: what it costs is what has changed since. Memory is
-//! bounded (`Surroundings::iterator_dram_bytes`) and so is space; when either runs out, the oldest
-//! snapshot expires, and writes never wait for a reader that forgot to leave.
+//! A snapshot consists of a sequence number, the memtables and the version of that instant, and a
+//! pin on every extent that was in use. All are shared, so a snapshot costs only the changes made
+//! since. Its memory (`Surroundings::iterator_dram_bytes`) and its space are bounded; when either
+//! runs out, the oldest snapshot expires. Writes never wait for a reader that does not drop its
+//! snapshot.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,9 +24,10 @@ use crate::planted::Fault;
 
 /// The store at one instant.
 pub(crate) struct Snapshot {
-    /// Writes up to this one are in it.
+    /// The sequence number of the last write in the snapshot.
     pub sequence: Sequence,
-    /// Newest first; shared with the writers, so read as of `sequence`.
+    /// The memtables, newest first. They are shared with writers, so they are read as of
+    /// `sequence`.
     pub memtables: Vec<SharedMemtable>,
     pub version: Rc<Version>,
     number: u64,
@@ -36,7 +38,8 @@ pub(crate) struct Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        // One that was flushed meanwhile nobody else may have: as in `Front::flushed`.
+        // The snapshot may hold the last reference to a flushed memtable; as in `Front::flushed`,
+        // it is dropped in the background.
         for memtable in self.memtables.drain(..) {
             if let Ok(memtable) = Rc::try_unwrap(memtable) {
                 drop(self.handle.compute(move || drop(memtable)));
@@ -47,16 +50,16 @@ impl Drop for Snapshot {
     }
 }
 
-/// Somebody's hold on a snapshot, until it expires.
+/// A holder's reference to a snapshot, until the snapshot expires.
 pub(crate) struct Hold {
     snapshot: RefCell<Result<Rc<Snapshot>, Expired>>,
     created: Nanos,
-    /// Of the iterators that read it.
+    /// The buffers of the iterators that read it, in bytes.
     buffer_bytes: Cell<u64>,
 }
 
 impl Hold {
-    /// The snapshot.
+    /// Returns the snapshot.
     ///
     /// # Errors
     /// [`EngineError::SnapshotTooOld`] once it has expired.
@@ -64,12 +67,12 @@ impl Hold {
         self.snapshot.borrow().clone().map_err(EngineError::SnapshotTooOld)
     }
 
-    /// An iterator that reads it has more.
+    /// Adds the buffer of an iterator.
     fn take(&self, bytes: u64) {
         self.buffer_bytes.set(self.buffer_bytes.get() + bytes);
     }
 
-    /// An iterator that reads it goes.
+    /// Removes the buffer of an iterator that ends.
     pub(crate) fn give_buffer_back(&self, bytes: u64) {
         let held = self.buffer_bytes.get();
         let left = held.checked_sub(bytes).expect("an iterator gives back what it took");
@@ -77,23 +80,23 @@ impl Hold {
     }
 }
 
-/// A snapshot as statistics show it.
+/// A snapshot in the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotInfo {
-    /// When it was made, in order from 0.
+    /// The number of the snapshot, in the order of creation from 0.
     pub number: u64,
-    /// How long it has lived.
+    /// The time since its creation.
     pub age: Nanos,
-    /// Extents that nothing refers to any more but it, and other snapshots maybe.
+    /// The number of extents that are used only by it, and perhaps by other snapshots.
     pub extents_held: u64,
 }
 
-/// What snapshots cost in memory, in bytes of the device, apart from what the store needs anyway.
+/// The additional memory used by snapshots, in bytes of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotMemory {
     /// Descriptors of segments that are in no current level.
     pub descriptors: u64,
-    /// Chunks of versions that the current one does not share.
+    /// Chunks of versions that are not shared with the current version.
     pub views: u64,
     /// Segments in memory that are in no current level.
     pub pinned_segments: u64,
@@ -104,13 +107,13 @@ pub struct SnapshotMemory {
 }
 
 impl SnapshotMemory {
-    /// All of it.
+    /// Returns the sum of all fields.
     pub fn total(&self) -> u64 {
         self.descriptors + self.views + self.pinned_segments + self.memtables + self.buffers
     }
 }
 
-/// The snapshots that live. Clones are handles to the same.
+/// The live snapshots. Clones are handles to the same set.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshots {
     shared: Rc<Shared>,
@@ -128,7 +131,7 @@ struct Live {
 }
 
 impl Snapshots {
-    /// The sequence number of the newest one.
+    /// Returns the sequence number of the newest snapshot.
     pub(crate) fn newest(&self) -> Option<Sequence> {
         self.shared.live.borrow().last_key_value().map(|(_, live)| live.sequence)
     }
@@ -138,14 +141,14 @@ impl Snapshots {
         live.iter().filter_map(|(number, live)| Some((*number, live.hold.upgrade()?))).collect()
     }
 
-    /// Whether one lives that nobody holds any more: a command under way or a read ahead of one has
-    /// it, and it goes when that ends.
+    /// Whether a live snapshot has no holder any more: a command or readahead in flight still uses
+    /// it, and it is dropped when that ends.
     fn is_any_leaving(&self) -> bool {
         let is_held = |hold: Rc<Hold>| hold.snapshot.borrow().is_ok();
         self.shared.live.borrow().values().any(|live| !live.hold.upgrade().is_some_and(is_held))
     }
 
-    /// Takes the oldest snapshot away from whoever holds it. False if nobody holds any.
+    /// Expires the oldest snapshot. Returns false if no holder has one.
     fn expire_oldest(&self, now: Nanos, for_want_of: WantOf) -> bool {
         let is_held = |(_, hold): &(u64, Rc<Hold>)| hold.snapshot.borrow().is_ok();
         let Some((_, hold)) = self.holds().into_iter().find(is_held) else { return false };
@@ -155,27 +158,28 @@ impl Snapshots {
     }
 }
 
-/// What came of the wish that a snapshot expire.
+/// The result of a request to expire a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expiry {
-    /// One has expired.
+    /// A snapshot has expired.
     Done,
-    /// One is expiring: a command still uses it.
+    /// A snapshot is expiring: a command still uses it.
     UnderWay,
-    /// The oldest may live until then: most are gone by themselves before.
+    /// The oldest snapshot may live until then: most snapshots end earlier.
     NotBefore(Nanos),
-    /// There is none.
+    /// There are no snapshots.
     Nothing,
 }
 
-/// How long a snapshot may hold back space that writers wait for: a scan of some thousand pairs.
+/// How long a snapshot may hold space that writers wait for: the time of a scan of some thousand
+/// pairs.
 const GRACE: Nanos = Nanos(50_000_000);
 
 /// Bytes of a reference to a descriptor in a view.
 const REFERENCE_BYTES: u64 = 4;
 
 impl<M: Medium> Inner<M> {
-    /// Takes a snapshot now. Its holder needs `buffer_bytes` of buffers.
+    /// Takes a snapshot of the current state. Its holder needs `buffer_bytes` bytes of buffers.
     ///
     /// # Errors
     /// [`EngineError::IteratorMemory`] if there is no memory for it.
@@ -209,10 +213,11 @@ impl<M: Medium> Inner<M> {
         Ok(hold)
     }
 
-    /// One more iterator reads the snapshot that `hold` holds, and needs `bytes` of buffers.
+    /// Reserves `bytes` bytes of buffers for another iterator of the snapshot in `hold`.
     ///
     /// # Errors
-    /// [`EngineError::IteratorMemory`] if there is no memory for it; [`EngineError::SnapshotTooOld`].
+    /// [`EngineError::IteratorMemory`] if there is no memory for it;
+    /// [`EngineError::SnapshotTooOld`] if the snapshot has expired.
     pub(crate) fn take_buffer(&self, hold: &Hold, bytes: u64) -> Result<(), EngineError> {
         hold.get()?;
         if self.snapshot_memory().total() + bytes > self.surroundings.iterator_dram_bytes {
@@ -222,7 +227,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Gives an iterator that reads the snapshot `bytes` more of buffers, if what is left for those that begin is not touched. Whether it did.
+    /// Reserves `bytes` more bytes of buffers for an iterator of the snapshot, unless that would
+    /// use the quarter of the memory kept for new iterators. Returns whether it did.
     pub(crate) fn grow_buffer(&self, hold: &Hold, bytes: u64) -> bool {
         let for_growth = self.surroundings.iterator_dram_bytes / 4 * 3;
         let has_room = self.snapshot_memory().total() + bytes <= for_growth;
@@ -232,10 +238,11 @@ impl<M: Medium> Inner<M> {
         has_room
     }
 
-    /// What snapshots cost now.
+    /// Returns the memory used by snapshots now.
     pub(crate) fn snapshot_memory(&self) -> SnapshotMemory {
         if self.snapshots.newest().is_none() {
-            return SnapshotMemory::default(); // what compactions have in hand is not theirs
+            // segments held by compactions do not count as snapshot memory
+            return SnapshotMemory::default();
         }
         let in_use = self.pool.in_use();
         let version = self.version.borrow();
@@ -258,7 +265,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Bytes of memtables that only snapshots hold.
+    /// Returns the bytes of memtables that only snapshots hold.
     fn flushed_memtable_bytes(&self, holds: &[(u64, Rc<Hold>)]) -> u64 {
         let memtables = self.front.memtables.borrow();
         let mut seen: BTreeSet<_> = memtables.newest_first().map(Rc::as_ptr).collect();
@@ -272,9 +279,9 @@ impl<M: Medium> Inner<M> {
         bytes
     }
 
-    /// Lets snapshots expire, oldest first, until memory is within its budget. One that a command
-    /// still uses gives its memory back when that ends; younger ones need not go for it. Costs a
-    /// look at an empty map when there are no snapshots.
+    /// Expires snapshots, oldest first, until memory is within its budget. A snapshot that a
+    /// command still uses releases its memory when the command ends; no younger snapshots are
+    /// expired meanwhile. Costs one lookup in an empty map if there are no snapshots.
     pub(crate) fn expire_for_memory(&self) {
         let is_over = || self.snapshot_memory().total() > self.surroundings.iterator_dram_bytes;
         while self.snapshots.newest().is_some() && is_over() {
@@ -284,7 +291,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Lets the oldest snapshot expire to gain space, unless one is on its way out already.
+    /// Expires the oldest snapshot to free space, unless one is already expiring.
     pub(crate) fn expire_for_space(&self) -> Expiry {
         if self.snapshots.is_any_leaving() {
             return Expiry::UnderWay;
@@ -297,14 +304,14 @@ impl<M: Medium> Inner<M> {
         if self.expire_oldest_snapshot(WantOf::Space) { Expiry::Done } else { Expiry::Nothing }
     }
 
-    /// Lets the oldest snapshot expire. False if there is none to expire.
+    /// Expires the oldest snapshot. Returns false if there is none.
     fn expire_oldest_snapshot(&self, for_want_of: WantOf) -> bool {
         let has_expired = self.snapshots.expire_oldest(self.store.handle.now(), for_want_of);
         self.stats.borrow_mut().snapshots_expired += u64::from(has_expired);
         has_expired
     }
 
-    /// Every snapshot that lives, oldest first.
+    /// Returns all live snapshots, oldest first.
     pub(crate) fn snapshot_infos(&self) -> Vec<SnapshotInfo> {
         let now = self.store.handle.now();
         let holds = self.snapshots.holds();

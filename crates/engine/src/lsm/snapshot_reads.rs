@@ -1,7 +1,8 @@
-//! What a client holds of a snapshot: gets and iterators, all of one instant.
+//! A client's view of a snapshot: Gets and iterators that all read the same instant.
 //!
-//! A Get goes the way that a Get of the present goes, through the memtables and the version of its instant, with filters and caches, by the
-//! same function behind the memtables. It is not counted among the Gets of the store, whose reads are bounded by the present levels.
+//! A Get of a snapshot works like a current Get: it searches the memtables and the version of its
+//! instant, with filters and caches; after the memtables both use the same function. It is not
+//! counted among the store's Gets, because the bound of their reads depends on the current levels.
 
 use std::rc::Rc;
 
@@ -17,24 +18,25 @@ use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 
-/// A part of an index: a level has these keys in pages that are read as one.
+/// A part of an index: the keys of a level in pages that are read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexPart {
-    /// Its first key.
+    /// The first key of the part.
     pub first: Box<[u8]>,
-    /// The first key of the part behind it; nothing if there is none.
+    /// The first key of the next part; `None` if there is none.
     pub end: Option<Box<[u8]>>,
 }
 
 impl IndexPart {
-    /// Whether a key would be in it.
+    /// Whether a key would be in this part.
     pub fn covers(&self, key: &[u8]) -> bool {
         *self.first <= *key && self.end.as_deref().is_none_or(|end| key < end)
     }
 }
 
-/// The store as it was at one instant. Dropping it, and its iterators, gives back what it holds: extents that were in use then, older
-/// versions of keys in memtables, memtables and segments that are in no level any more.
+/// The store at one instant. Dropping it and its iterators releases the resources it holds: extents
+/// that were in use then, older versions of keys in memtables, and memtables and segments that are
+/// in no current level.
 pub struct EngineSnapshot<M: Medium> {
     inner: Rc<Inner<M>>,
     hold: Rc<Hold>,
@@ -47,21 +49,23 @@ impl<M: Medium> Clone for EngineSnapshot<M> {
 }
 
 impl<M: Medium> Engine<M> {
-    /// The store as it is now. A store that runs out of memory for snapshots, or of space, lets the oldest expire.
+    /// Takes a snapshot of the current state. A store that runs out of snapshot memory, or of
+    /// space, expires the oldest snapshot.
     ///
     /// # Errors
-    /// [`EngineError::IteratorMemory`].
+    /// [`EngineError::IteratorMemory`] if there is no memory for it.
     pub fn snapshot(&self) -> Result<EngineSnapshot<M>, EngineError> {
         Ok(EngineSnapshot::new(&self.inner, &self.inner.take_snapshot(0)?))
     }
 }
 
 impl<M: Medium> EngineIterator<M> {
-    /// The part of the index that a page is of, as far as it is not in memory: if the page cannot be read nobody knows what is in it. Looks at all
-    /// parts that there are.
+    /// Returns the part of the index that contains a page, if the part is not in memory: if the
+    /// page cannot be read, the contents of the whole part are unknown. Cost: goes through all
+    /// parts.
     ///
     /// # Errors
-    /// [`EngineError::SnapshotTooOld`].
+    /// [`EngineError::SnapshotTooOld`] if the snapshot has expired.
     pub fn part_in(&self, page: PageNo) -> Result<Option<IndexPart>, EngineError> {
         let snapshot = self.hold.get()?;
         for level in snapshot.version.levels() {
@@ -76,7 +80,7 @@ impl<M: Medium> EngineIterator<M> {
         Ok(None)
     }
 
-    /// The snapshot that it reads.
+    /// Returns the snapshot that the iterator reads.
     pub fn snapshot(&self) -> EngineSnapshot<M> {
         EngineSnapshot::new(&self.inner, &self.hold)
     }
@@ -87,10 +91,12 @@ impl<M: Medium> EngineSnapshot<M> {
         Self { inner: Rc::clone(inner), hold: Rc::clone(hold) }
     }
 
-    /// Its pairs in key order from `lower_bound` on (for Nexts that go down) and up to `upper_bound`, which is not among them.
+    /// Creates an iterator over the snapshot's pairs in key order from `lower_bound` (inclusive;
+    /// for descending Nexts) to `upper_bound` (exclusive).
     ///
     /// # Errors
-    /// [`EngineError::IteratorMemory`] if there is no room for another buffer; [`EngineError::SnapshotTooOld`].
+    /// [`EngineError::IteratorMemory`] if there is no memory for another buffer;
+    /// [`EngineError::SnapshotTooOld`] if the snapshot has expired.
     pub fn iterator(
         &self,
         lower_bound: Option<&[u8]>,
@@ -102,10 +108,10 @@ impl<M: Medium> EngineSnapshot<M> {
         Ok(EngineIterator::new(&self.inner, hold, options, lower_bound, upper_bound))
     }
 
-    /// The value that `key` had.
+    /// Returns the value that `key` had.
     ///
     /// # Errors
-    /// [`EngineError::SnapshotTooOld`]; otherwise as [`Engine::get`].
+    /// [`EngineError::SnapshotTooOld`] if the snapshot has expired; otherwise as [`Engine::get`].
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         check_key(key)?;
         let snapshot = self.hold.get()?;
@@ -127,7 +133,7 @@ impl<M: Medium> EngineSnapshot<M> {
         }
     }
 
-    /// Whether `key` had a value; reads no value.
+    /// Returns whether `key` had a value. Reads no value.
     ///
     /// # Errors
     /// As [`Self::get`].

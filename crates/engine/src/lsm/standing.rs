@@ -1,4 +1,4 @@
-//! Where a store stands: counters, memory, levels, and what background work is at.
+//! The status of a store: counters, memory, levels, and the state of background work.
 
 use pages::journal::manifest::Manifest;
 use pages::medium::{Medium, PageNo, Stream};
@@ -14,7 +14,7 @@ use crate::lsm::tables::Tables;
 use crate::sizing::LevelPlan;
 
 impl<M: Medium> Engine<M> {
-    /// Counters so far.
+    /// Returns the counters.
     pub fn stats(&self) -> EngineStats {
         let inner = &self.inner;
         inner.note_done();
@@ -23,34 +23,35 @@ impl<M: Medium> Engine<M> {
         stats.rebuilt_reads = inner.store.rebuilt_reads();
         stats.caches = inner.caches.stats();
         if inner.caches.are_there() {
-            // Caches fill between the edits at which the peak is noted.
+            // Caches fill between the edits at which the peak is recorded.
             stats.peak_index_bytes = stats.peak_index_bytes.max(inner.memory().index_bytes());
         }
         stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
         stats
     }
 
-    /// Memory in use now.
+    /// Returns the memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
     }
 
-    /// What snapshots cost in memory now.
+    /// Returns the memory used by snapshots now.
     pub fn snapshot_memory(&self) -> SnapshotMemory {
         self.inner.snapshot_memory()
     }
 
-    /// Every snapshot that lives, oldest first.
+    /// Returns all live snapshots, oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.inner.snapshot_infos()
     }
 
-    /// The epoch of the manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    /// Returns the epoch of the manifest, which grows with each checkpoint and each recovery; 0
+    /// without a manifest.
     pub fn epoch(&self) -> u32 {
         self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
     }
 
-    /// The level sizes in force; of tables those of L0, in pages, stand in front.
+    /// Returns the level sizes in force. With tables, the target sizes in pages, L0 first.
     pub fn plan(&self) -> LevelPlan {
         let plan = self.inner.plan.borrow().clone();
         match &self.inner.tables {
@@ -61,7 +62,8 @@ impl<M: Medium> Engine<M> {
         }
     }
 
-    /// Segments and entries of each level, L1 first; of tables L0 first.
+    /// Returns the pages with entries and the entries of each level, L1 first; with tables, L0
+    /// first.
     pub fn levels(&self) -> Vec<(u64, u64)> {
         if let Some(tables) = &self.inner.tables {
             return tables.sizes();
@@ -71,24 +73,24 @@ impl<M: Medium> Engine<M> {
         version.levels().iter().map(|level| of(level)).collect()
     }
 
-    /// Extents that there are.
+    /// Returns the number of extents.
     pub fn extents(&self) -> u32 {
         self.inner.store.shape.extents
     }
 
-    /// Bytes of the extents that hold anything, garbage too, and are not about to be free.
+    /// Returns the bytes of extents that hold live data or garbage, without those about to be free.
     pub fn used_bytes(&self) -> u64 {
         let extents = self.inner.store.extents.borrow();
         let kept: usize = Stream::ALL.into_iter().map(|stream| extents.kept(stream)).sum();
         kept as u64 * self.inner.store.shape.extent_bytes()
     }
 
-    /// Bytes of an extent.
+    /// Returns the bytes of an extent.
     pub fn extent_bytes(&self) -> u64 {
         self.inner.store.shape.extent_bytes()
     }
 
-    /// Bytes of the extents that are free.
+    /// Returns the bytes of free extents.
     pub fn free_bytes(&self) -> u64 {
         self.inner.store.extents.borrow().free() as u64 * self.extent_bytes()
     }
@@ -98,15 +100,16 @@ impl<M: Medium> Engine<M> {
         self.inner.tables.is_some()
     }
 
-    /// Whether a page that was read is what was written there; nothing if no index can refer to it.
+    /// Returns whether a page that was read is intact; `None` if no index can refer to it.
     pub fn is_whole(&self, page: PageNo, image: &PageImage) -> Option<bool> {
         let store = &self.inner.store;
-        // What fills an append unit up is empty.
+        // Pages that pad an append unit are empty.
         let is_of_use = store.may_be_referred_to(page) && !image.bytes().is_empty();
         is_of_use.then(|| store.check_page(page, Ok(image.clone())).is_ok())
     }
 
-    /// Where background work stands, in a line for a person who wonders why nothing moves.
+    /// Returns the state of background work as one line, for diagnosing a store that makes no
+    /// progress.
     pub fn background(&self) -> String {
         let inner = &*self.inner;
         let extents = inner.store.extents.borrow();

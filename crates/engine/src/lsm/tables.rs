@@ -1,5 +1,5 @@
-//! The tree of tables of a running store: flushes add tables to L0, compactions merge tables down. What to
-//! do is decided in `crate::tables`; here it is done.
+//! The tree of tables of a running store: flushes add tables to L0, compactions merge tables down.
+//! The decisions are made in `crate::tables`; this module carries them out.
 
 pub(crate) mod compact;
 pub(crate) mod flush;
@@ -33,7 +33,7 @@ use crate::tables::stall::{Load, Stall, Throttle};
 use crate::tables::table::TableId;
 use crate::tables::tree::{Tree, TreeEdit};
 
-/// Entries that a flush or a compaction takes before others have their turn.
+/// The number of entries that a flush or compaction processes before it yields to other tasks.
 const STEP_ENTRIES: usize = 128;
 
 type TableJob = Job<Rc<Table>>;
@@ -41,26 +41,27 @@ type TableJob = Job<Rc<Table>>;
 /// A task that compacts tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Worker {
-    /// Compactions of any level; all but the first only under pressure.
+    /// Compactions of any level; all workers but the first work only under pressure.
     Any(usize),
     /// Compactions out of L0 only.
     L0,
 }
 
-/// The tables of a store, and the compactions under way.
+/// The tables of a store, and the compactions in progress.
 pub(crate) struct Tables {
     pub options: TableOptions,
     pub form: Form,
-    /// Extents that the smallest compaction takes at most, as long as options stay what they are.
+    /// The maximum number of extents of the smallest compaction, as long as the options stay the
+    /// same.
     pub least_step: usize,
     tree: RefCell<Tree<Rc<Table>>>,
     running: RefCell<Vec<Running>>,
-    /// How often the tree, or what is under way, has changed.
+    /// How often the tree or the compactions in progress have changed.
     changes: Cell<u64>,
     throttle: RefCell<Throttle>,
     /// The number of the newest table.
     newest: Cell<u64>,
-    /// Extents that a compaction which is due lacks; 0 if none does.
+    /// The number of extents that a due compaction needs and cannot get; 0 if none lacks space.
     short_of: Cell<usize>,
 }
 
@@ -80,7 +81,7 @@ impl Tables {
         }
     }
 
-    /// A number that no table has.
+    /// Returns a new table number.
     fn next_id(&self) -> TableId {
         self.newest.set(self.newest.get() + 1);
         TableId(self.newest.get())
@@ -94,20 +95,21 @@ impl Tables {
         Weights::of(&*self.tree(), shape.page_bytes)
     }
 
-    /// Bytes that the tables of a full medium take of a checkpoint, if they are whole.
+    /// Returns the maximum number of bytes of a full medium's tables in a checkpoint, if all tables
+    /// have full size.
     pub(crate) fn most_tree_bytes(&self, shape: &Shape) -> u64 {
         let per_table = self.form.table_pages() / shape.pages_per_extent;
         let tables = shape.extents.div_ceil(per_table);
         u64::from(tables) * codec::most_table_bytes(per_table as usize)
     }
 
-    /// Pages that each level may have, L0 first.
+    /// Returns the target size of each level in pages, L0 first.
     pub(crate) fn capacities(&self, shape: &Shape) -> Vec<u64> {
         let levels = 0..self.tree().levels().len();
         levels.map(|n| self.options.target_bytes(n) as u64 / u64::from(shape.page_bytes)).collect()
     }
 
-    /// Pages with entries and entries of each level, L0 first.
+    /// Returns the pages with entries and the entries of each level, L0 first.
     pub(crate) fn sizes(&self) -> Vec<(u64, u64)> {
         let of = |level: &Vec<Rc<Table>>| {
             let metas = level.iter().map(|table| &table.meta);
@@ -118,7 +120,7 @@ impl Tables {
         self.tree().levels().iter().map(of).collect()
     }
 
-    /// Where compactions stand, in a line for a person.
+    /// Returns the state of compactions as one line.
     pub(crate) fn background(&self) -> String {
         let tree = self.tree();
         let counts: Vec<usize> = tree.levels().iter().map(Vec::len).collect();
@@ -131,14 +133,14 @@ impl Tables {
         )
     }
 
-    /// How the tree stands.
+    /// Returns the compaction load of the tree.
     pub(crate) fn load(&self, shape: &Shape) -> Load {
         let tree = self.tree();
         let pending_bytes = pending_bytes(&*tree, &self.options, &self.weights(shape));
         Load { l0: tree.level(0).len(), pending_bytes }
     }
 
-    /// Whether compactions are behind so far that writes stop.
+    /// Whether compactions lag so far that writes stop.
     pub(crate) fn stops_writes(&self) -> bool {
         self.throttle.borrow().stall() == Stall::Stopped
     }
@@ -148,12 +150,12 @@ impl Tables {
         self.throttle.borrow().stall() == Stall::Delayed
     }
 
-    /// How long a write of `bytes` is delayed.
+    /// Returns the delay of a write of `bytes` bytes.
     pub(crate) fn delay(&self, now: Nanos, bytes: u64) -> Nanos {
         self.throttle.borrow_mut().delay(now, bytes)
     }
 
-    /// Whether no compaction is under way.
+    /// Whether no compaction is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.borrow().is_empty()
     }
@@ -162,12 +164,12 @@ impl Tables {
         self.changes.set(self.changes.get() + 1);
     }
 
-    /// Whether a compaction out of L0 is under way.
+    /// Whether a compaction out of L0 is in progress.
     fn l0_runs(&self) -> bool {
         self.running.borrow().iter().any(|job| job.from == 0)
     }
 
-    /// Asks what is to be compacted of the tree as it stands.
+    /// Calls `ask` with a picker for the current tree.
     fn with_picker<T>(&self, shape: &Shape, ask: impl FnOnce(Picker<'_, Rc<Table>>) -> T) -> T {
         let (tree, running) = (self.tree(), self.running.borrow());
         ask(Picker {
@@ -181,7 +183,7 @@ impl Tables {
         })
     }
 
-    /// Whether a compaction of L0 that is due has to wait for `job`.
+    /// Whether a due compaction of L0 has to wait for `job`.
     fn blocks_l0(&self, shape: &Shape, job: &TableJob) -> bool {
         self.with_picker(shape, |picker| picker.blocks_l0(job))
     }
@@ -212,21 +214,21 @@ impl<M: Medium> Inner<M> {
         self.store.try_promise(Stream::Tables, pages, claimant)
     }
 
-    /// Whether a compaction is due and there is no space for what it writes.
+    /// Whether a compaction is due and there is no space for its output.
     pub(crate) fn tables_are_starved(&self) -> bool {
         let extents = self.tables_of().short_of.get();
         extents > 0 && !self.can_promise_tables(extents)
     }
 
-    /// Whether no compaction is under way or due.
+    /// Whether no compaction is in progress or due.
     pub(crate) fn tables_are_settled(&self) -> bool {
         let tables = self.tables_of();
         let pick = || tables.pick(&self.store.shape, self.is_squeezing.get(), false, |_| true);
         tables.is_idle() && pick().is_none()
     }
 
-    /// The edit that makes `edit` of the tree: pages of tables that come are in use from then on, and those
-    /// of tables that go are dead. A table that only moves is in both.
+    /// Returns the edit for a change of the tree: pages of added tables become live, pages of
+    /// removed tables become dead. A table that only moves is both added and removed.
     fn edit_of_tables(&self, edit: TreeEdit<Rc<Table>>) -> Edit {
         let mut changes = Changes::default();
         let tree = self.tables_of().tree();
@@ -249,7 +251,7 @@ impl<M: Medium> Inner<M> {
         Edit { tables: edit, changes, ..Edit::default() }
     }
 
-    /// Makes the tree that the edit leads to the current one. No await.
+    /// Installs the tree that the edit leads to. Does not await.
     pub(crate) fn apply_to_tables(&self, edit: &TreeEdit<Rc<Table>>) {
         let tables = self.tables_of();
         let next = tables.tree().edited(edit).expect("an edit fits the tree it was made of");
@@ -276,17 +278,17 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Extents that a memtable takes as a table at most.
+/// Returns the maximum number of extents of a memtable that is flushed as a table.
 pub(crate) fn extents_of_memtable(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
     let pages = inlining.most_pages_of_memtable(options.memtable_bytes);
     let contents = Contents::any(pages, shape.payload_bytes);
     Form::new(options, shape).extents_of_one(&contents)
 }
 
-/// Extents that the smallest compaction takes at most: a part of a table with one of the next level, and the
-/// rest of the former.
+/// Returns the maximum number of extents of the smallest compaction: a part of a table merged with
+/// one table of the next level, and the rest of the former.
 fn least_step(form: &Form, options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
-    // Whatever the upper table is: the largest of L0, or of another level.
+    // The upper table may be the largest of L0 or the largest of another level.
     let table = form.table_pages();
     let upper = inlining.most_pages_of_memtable(options.memtable_bytes).max(table);
     let contents = |pages: u32| {

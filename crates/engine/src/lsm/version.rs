@@ -15,13 +15,13 @@ use crate::tables::tree::Tree;
 #[derive(Clone)]
 pub(crate) struct Version {
     levels: Vec<Rc<Level>>,
-    /// `ranges[n]` points from `levels[n]` into `levels[n + 1]`; empty if switched off.
+    /// `ranges[n]` points from `levels[n]` into `levels[n + 1]`; empty if disabled.
     ranges: Vec<Rc<Ranges>>,
-    /// Reads that a Get takes in these levels at most.
+    /// The maximum number of reads of a Get in these levels.
     most_reads: u32,
 }
 
-/// Replacing the segments `range` of one level.
+/// Replaces the segments `range` of one level.
 pub(crate) struct LevelEdit {
     pub level: usize,
     pub range: Range<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct LevelEdit {
 }
 
 impl Version {
-    /// Empty levels.
+    /// Returns a version with empty levels.
     pub(crate) fn new(levels: usize, prefix_bytes: usize, has_ranges: bool) -> Self {
         let level = || Rc::new(Level::empty(prefix_bytes));
         let ranges = if has_ranges { levels.saturating_sub(1) } else { 0 };
@@ -40,8 +40,8 @@ impl Version {
         }
     }
 
-    /// What a search of `tree` goes through: each table of L0, newest first, then the levels that are not
-    /// empty.
+    /// Returns the version for searches of `tree`: each table of L0, newest first, then the levels
+    /// that are not empty.
     pub(crate) fn of_tree(tree: &Tree<Rc<Table>>, prefix_bytes: usize) -> Self {
         let level = |tables: &[Rc<Table>]| {
             let chunks = tables.iter().map(|table| Rc::clone(&table.chunk)).collect();
@@ -54,13 +54,14 @@ impl Version {
         Self { most_reads: levels.len() as u32, levels, ranges: Vec::new() }
     }
 
-    /// Reads that a Get takes at most before it knows where a value is: one in each level that is not in
-    /// memory altogether, two where there are groups, and all pages of a table where those are in columns.
+    /// Returns the maximum number of reads of a Get before it knows the location of the value: one
+    /// in each level that is not completely in memory, two in a level with groups, and all pages of
+    /// a table in a level of columnar tables.
     pub(crate) fn most_reads(&self) -> u32 {
         self.most_reads
     }
 
-    /// Pages of the largest group or table in columns there is; 0 if there is none.
+    /// Returns the number of pages of the largest group or columnar table; 0 if there is none.
     pub(crate) fn largest_group(&self) -> u32 {
         self.levels.iter().map(|level| level.totals().largest_group).max().unwrap_or(0)
     }
@@ -73,18 +74,19 @@ impl Version {
         &self.levels[index]
     }
 
-    /// Where a search that ended at `segment` of level `index` goes on in the next level.
+    /// Returns the range of the next level in which a search continues that ended at `segment` of
+    /// level `index`.
     pub(crate) fn below(&self, index: usize, segment: usize) -> Option<Range<usize>> {
         let ranges = self.ranges.get(index)?;
         Some(ranges.below(segment, self.levels[index + 1].len()))
     }
 
-    /// Range pointers in this version.
+    /// Returns the number of range pointers.
     pub(crate) fn range_pointers(&self) -> u64 {
         self.ranges.iter().map(|ranges| ranges.len() as u64).sum()
     }
 
-    /// The version that `edits` make of this one.
+    /// Returns the version that `edits` make of this one.
     pub(crate) fn edited(&self, edits: Vec<LevelEdit>) -> Self {
         let mut next = self.clone();
         for edit in edits {
@@ -100,8 +102,8 @@ impl Version {
         next
     }
 
-    /// The version that edits from a medium make of this one; `None` if they cannot have been made
-    /// of it.
+    /// Returns the version that edits read from a medium make of this one; `None` if they do not
+    /// fit this version.
     pub(crate) fn replay(&self, edits: Vec<LevelEdit>) -> Option<Self> {
         let mut next = self.clone();
         for edit in edits {
@@ -111,7 +113,8 @@ impl Version {
         Some(next)
     }
 
-    /// The same with the list of each level cut into chunks of these lengths; `None` if they are not those of its levels.
+    /// Returns the same version with each level's list cut into chunks of these lengths; `None` if
+    /// they do not fit.
     pub(crate) fn cut_into(&self, chunks: &[Vec<u32>]) -> Option<Self> {
         (chunks.len() == self.levels.len()).then_some(())?;
         let levels = self.levels.iter().zip(chunks);
@@ -119,7 +122,7 @@ impl Version {
         Some(Self { levels: levels.collect::<Option<_>>()?, ..self.clone() })
     }
 
-    /// Whether the level is in order when the edit is made.
+    /// Whether the level is still in order after the edit.
     fn admits(&self, edit: &LevelEdit) -> bool {
         let LevelEdit { level, range, new } = edit;
         let Some(level) = self.levels.get(*level) else { return false };
@@ -150,17 +153,17 @@ impl Version {
         }
     }
 
-    /// Where segments and groups are.
+    /// Returns the locations of all segments, groups and tables.
     pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
         self.levels.iter().flat_map(|level| level.iter()).map(|(_, segment)| &segment.location)
     }
 
-    /// Pages of the medium in which they are, indexes of groups among them.
+    /// Returns all their pages on the medium, including the indexes of groups.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
         self.locations().flat_map(Location::pages)
     }
 
-    /// Asserts that range pointers say what a search from nothing would; for tests and recovery.
+    /// Asserts that range pointers match a search without them; for tests and recovery.
     pub(crate) fn assert_consistent(&self) {
         for (n, ranges) in self.ranges.iter().enumerate() {
             let fresh = Ranges::build(&self.levels[n], &self.levels[n + 1]);
@@ -169,7 +172,7 @@ impl Version {
     }
 }
 
-/// Reads that a Get takes in a level at most.
+/// Returns the maximum number of reads of a Get in a level.
 fn most_reads(level: &Level) -> u32 {
     let totals = level.totals();
     if totals.tables > 0 {

@@ -1,4 +1,4 @@
-//! Properties of levels, range pointers and searches against plain sorted arrays.
+//! Tests of levels, range pointers and searches against plain sorted arrays.
 
 use std::rc::Rc;
 
@@ -19,10 +19,14 @@ fn named(key: u16) -> NamedSegment {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
-    /// Random splices on three levels, compared with vectors; searches with and without range
-    /// pointers and prefixes find what a linear scan finds.
+    /// Applies random splices to three levels and compares them with vectors; searches with and
+    /// without range pointers and prefixes must find the results of a linear scan.
     #[test]
     fn edits_and_searches_agree_with_sorted_vectors(
         edits in prop::collection::vec(

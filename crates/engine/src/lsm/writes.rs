@@ -1,4 +1,4 @@
-//! What the tree says to writes.
+//! The tree's admission of writes.
 
 use pages::error::EngineError;
 use pages::format::object::Sequence;
@@ -14,7 +14,8 @@ use crate::planted::Fault;
 
 impl<M: Medium> Index for Inner<M> {
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
-        // Left again before anybody waits for room: that may mean waiting for readers to leave.
+        // The epoch is left before a write waits for room: that may mean waiting for readers to
+        // leave.
         let _guard = self.store.epochs.enter();
         Ok(match self.locate(key, work, &mut Reads::default()).await? {
             Located::Absent => false,
@@ -23,15 +24,16 @@ impl<M: Medium> Index for Inner<M> {
         })
     }
 
-    /// Clients leave the last extents to the background work that makes room again, and wait while
+    /// Clients leave the last extents to the background work that frees space, and wait while
     /// pinned levels are over the memory budget.
     fn admits_put(&self) -> Admission {
         let has_space = self.front.has_space_for_clients() && !self.is_over_budget();
         if has_space && !self.is_stopped() { Admission::Now } else { Admission::Later }
     }
 
-    /// Deletes of long keys that are not there would let upper levels grow without bound. And what they bring into the index of a full store
-    /// takes the space in which objects would be collected.
+    /// Deletes wait too: otherwise deletes of long absent keys would make upper levels grow without
+    /// bound, and in a full store their index entries would take the space needed to collect
+    /// objects.
     fn admits_delete(&self) -> Admission {
         let is_behind = || {
             let is_over = self.is_over_budget() && !self.is_settled() || self.is_stopped();
@@ -64,7 +66,7 @@ impl<M: Medium> Index for Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether compactions of tables are behind so far that writes stop.
+    /// Whether compactions of tables lag so far that writes stop.
     fn is_stopped(&self) -> bool {
         self.tables.as_ref().is_some_and(Tables::stops_writes)
     }

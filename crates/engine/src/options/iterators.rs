@@ -1,48 +1,50 @@
-//! How iterators read: values of one type, of which the published ways are some.
+//! The read options of iterators, including the published variants.
 
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of an iterator's buffer.
+/// The valid size of an iterator's buffer, in bytes.
 const BUFFER_BYTES: RangeInclusive<u64> = 0..=1 << 40;
-/// Pairs that an iterator reads ahead.
+/// The valid number of pairs that an iterator reads ahead.
 const VALUE_PREFETCH: RangeInclusive<u32> = 0..=65_536;
-/// Pages that an iterator keeps.
+/// The valid number of pages that an iterator keeps.
 const KEPT_PAGES: RangeInclusive<u32> = 0..=65_536;
 
-/// How iterators read.
+/// The read options of iterators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IteratorOptions {
-    /// Read the next segment of each level while the one before it is in use.
+    /// Whether to read the next segment of each level while the one before it is in use.
     pub index_prefetch: bool,
-    /// Pairs whose values are read ahead of the Next that asks for them: the published degree D.
+    /// The number of pairs whose values are read ahead of their Next: the published degree D.
     pub value_prefetch: u32,
-    /// What D grows to: from `value_prefetch` on it is the number of pairs that came since the Seek, so that no
-    /// more is read in vain than was read for use. Of no effect where it is not more than `value_prefetch`.
+    /// The maximum of D. D grows from `value_prefetch` with the number of pairs since the Seek, so
+    /// that never more is wasted than was used. No effect if it does not exceed `value_prefetch`.
     pub most_value_prefetch: u32,
-    /// Deleted keys that one command passes at most; then it says so and can be asked again.
+    /// The maximum number of deleted keys that one command skips; after that it returns and can be
+    /// repeated.
     pub skip_budget: u32,
     /// Memory of each iterator for pages read and values read ahead, in bytes.
     pub buffer_bytes: u64,
-    /// What of it an iterator has to begin with. It is doubled each time that as much as it holds was read for values, up to `buffer_bytes`, as
-    /// long as three quarters of the memory for all are not taken: the rest is for those that begin. 0: all of it at once.
+    /// The initial size of the buffer, in bytes. It doubles each time that as many bytes of values
+    /// were read as it holds, up to `buffer_bytes`, while less than three quarters of the memory of
+    /// all iterators is in use: the rest is for new iterators. 0: `buffer_bytes` from the start.
     pub first_buffer_bytes: u64,
-    /// Pages of values that it keeps at least, as far as the buffer goes: what follows in the order of keys may lie in
-    /// one that was read a while ago. At 0 one for each pair ahead.
+    /// The minimum number of value pages that an iterator keeps, within its buffer: the next values
+    /// in key order may be in a page that was read some time ago. 0: one page for each pair ahead.
     pub kept_pages: u32,
-    /// Values that it leaves in the value cache: those of so many pairs from a Seek on, which count as if
-    /// they had been got. What comes behind is a scan that would sweep the cache. 0: none.
+    /// The number of pairs after a Seek whose values are inserted into the value cache, counted as
+    /// Gets. Later pairs are a scan that would sweep the cache. 0: none.
     pub cached_pairs: u32,
-    /// Most bytes of a level's pages that are read along with the one that is needed, once pages are read in order, as
-    /// far as the buffer goes: `max_auto_readahead_size`. 0 for none.
+    /// The maximum number of bytes of a level's pages that are read along with a needed page, once
+    /// reads are sequential, within the buffer (`max_auto_readahead_size`). 0: none.
     pub readahead_bytes: u64,
 }
 
 impl Default for IteratorOptions {
-    /// As the published baseline: nothing is read ahead.
+    /// Returns the published baseline: nothing is read ahead.
     fn default() -> Self {
         Self {
             index_prefetch: false,
@@ -59,7 +61,7 @@ impl Default for IteratorOptions {
 }
 
 impl IteratorOptions {
-    /// Everything that is wrong with them, in words.
+    /// Returns a message for each invalid option.
     pub(super) fn problems(&self) -> Vec<String> {
         let of = |name, number, allowed| bounds::range(name, number, allowed);
         let bytes = |name, number| bounds::range(name, number, BUFFER_BYTES);
@@ -75,7 +77,7 @@ impl IteratorOptions {
         problems.into_iter().flatten().collect()
     }
 
-    /// The degree of prefetching once `pairs` have come since the Seek.
+    /// Returns the prefetch degree after `pairs` pairs since the Seek.
     pub(crate) fn degree(&self, pairs: u32) -> u32 {
         let most = self.most_value_prefetch.max(self.value_prefetch);
         self.value_prefetch.max(pairs).min(most)
@@ -86,7 +88,7 @@ impl IteratorOptions {
         self.first_buffer_bytes > 0
     }
 
-    /// What an iterator has of its buffer to begin with.
+    /// Returns the initial size of an iterator's buffer, in bytes.
     pub(crate) fn first_buffer(&self) -> u64 {
         if self.buffers_grow() {
             self.first_buffer_bytes.min(self.buffer_bytes)
@@ -95,14 +97,15 @@ impl IteratorOptions {
         }
     }
 
-    /// What of a buffer is not for values ahead: those of pages that are kept. One that grows is shared evenly.
+    /// Returns the part of a buffer for kept pages, which is not available to values ahead, in
+    /// bytes. A growing buffer is shared evenly.
     pub(crate) fn kept_bytes(&self, buffer: u64, page_bytes: u64) -> u64 {
         let kept = u64::from(self.kept_pages) * page_bytes;
         if self.buffers_grow() { kept.min(buffer / 2) } else { kept }
     }
 
-    /// Pages of values that are kept, where the buffer has room for `in_buffer`: one for the pair at hand, one for each
-    /// pair ahead, and those that are to be kept besides.
+    /// Returns the number of value pages kept, within the `in_buffer` pages of the buffer: the
+    /// maximum prefetch degree plus two, or `kept_pages` if that is more.
     pub(crate) fn pages_kept(&self, in_buffer: u64) -> usize {
         let ahead = self.value_prefetch.max(self.most_value_prefetch);
         let wanted = (u64::from(ahead) + 2).max(self.kept_pages.into());

@@ -1,28 +1,29 @@
-//! How much memory the Bloom filters of each level get: Monkey's answer (Dayan, Athanassoulis and
-//! Idreos, SIGMOD 2017).
+//! The division of filter memory among levels: Monkey (Dayan, Athanassoulis and Idreos, SIGMOD
+//! 2017).
 //!
-//! A Get that ends below a level reads a segment of it in vain as often as its filter errs. Spending
-//! the same bits on every key is a waste: a bit per key of the largest level costs twenty times what
-//! it costs one level up and saves no more reads. The sum of all rates is least, for a given memory,
-//! where each rate is in proportion to the level's size, so rates grow by the size factor from level
-//! to level.
+//! A Get whose key is in a lower level reads an upper level's segment without finding the key as
+//! often as the filter has a false positive. Spending the same bits on every key is wasteful: a bit
+//! per key of the largest level costs twenty times as much memory as one level up, and saves no
+//! more reads. For a given memory, the sum of all false positive rates is smallest if each rate is
+//! proportional to the level's size, so rates grow by the size factor from level to level.
 
 use std::f64::consts::LN_2;
 
-/// A filter is never made larger than this: it would err once in a billion times.
+/// The maximum size of a filter: its false positive rate would be one in a billion.
 pub const MOST_BITS_PER_KEY: f64 = 43.0;
 
-/// How often a filter of that many bits a key says "maybe" to a key it does not have, with the best
-/// number of hashes.
+/// Returns the false positive rate of a filter with that many bits per key and the best number of
+/// hashes.
 pub fn false_positive_rate(bits_per_key: f64) -> f64 {
     (-bits_per_key * LN_2 * LN_2).exp()
 }
 
-/// Bits per key of each level's filters, for levels of so many keys and all filters together in
-/// `memory_bytes`. 0 stands for no filter: with little memory the largest levels go without.
+/// Returns the bits per key of each level's filters, for levels with these numbers of keys and
+/// `memory_bytes` for all filters together. 0 means no filter: with little memory the largest
+/// levels have none.
 ///
-/// With rates `c * keys`, the memory is `sum(keys * -ln(c * keys)) / ln(2)^2`, which gives `c`;
-/// levels whose rate would be 1 or more drop out, largest first.
+/// With rates `c * keys`, the memory is `sum(keys * -ln(c * keys)) / ln(2)^2`, which determines
+/// `c`; levels whose rate would be 1 or more are removed, largest first.
 pub fn bits_per_key(keys: &[u64], memory_bytes: u64) -> Vec<f64> {
     let size = |level: usize| keys[level].max(1) as f64;
     let mut filtered: Vec<usize> = (0..keys.len()).collect();
@@ -45,18 +46,19 @@ pub fn bits_per_key(keys: &[u64], memory_bytes: u64) -> Vec<f64> {
     result
 }
 
-/// Bytes that filters of `bits` a key take for levels of so many keys.
+/// Returns the bytes of filters of `bits` per key for levels with these numbers of keys.
 pub fn memory_bytes(keys: &[u64], bits: &[f64]) -> u64 {
     let all: f64 = keys.iter().zip(bits).map(|(keys, bits)| *keys as f64 * bits).sum();
     (all / 8.0).floor() as u64
 }
 
-/// Segments that a Get reads in vain on the average, if its key is in none of the levels.
+/// Returns the expected number of segments read without finding the key by a Get of an absent key.
 pub fn expected_vain_reads(bits: &[f64]) -> f64 {
     bits.iter().map(|bits| false_positive_rate(*bits)).sum()
 }
 
-/// The same, if its key is in one of the levels: it meets the filters of those above. `keys` are those of each level.
+/// Like [`expected_vain_reads`], for a key that is in one of the levels: a Get probes the filters
+/// of the levels above. `keys` are the numbers of keys of each level.
 pub fn vain_reads_of_present_keys(keys: &[u64], bits: &[f64]) -> f64 {
     let all = keys.iter().sum::<u64>().max(1) as f64;
     let mut above = 0.0;
@@ -71,7 +73,7 @@ pub fn vain_reads_of_present_keys(keys: &[u64], bits: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Four levels that grow by `factor` and hold `keys` in all.
+    /// Returns the keys of four levels that grow by `factor` and have `keys` keys in all.
     fn levels(keys: f64, factor: f64) -> Vec<u64> {
         let first = keys * (factor - 1.0) / (factor.powi(4) - 1.0);
         (0..4).map(|n| (first * factor.powi(n)).round() as u64).collect()
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_paper_s_baseline() {
-        // 44 M keys in four levels with factor 21, 55 MiB of filters, as the paper has it.
+        // The paper: 44 M keys in four levels with factor 21, 55 MiB of filters.
         let keys = levels(44e6, 21.0);
         let memory = 55 << 20;
         let bits = bits_per_key(&keys, memory);

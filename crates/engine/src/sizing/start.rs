@@ -1,11 +1,12 @@
-//! What a design starts from.
+//! The initial sizing parameters of a design.
 
 use crate::options::Options;
 use crate::sizing::pair::Pair;
 use crate::sizing::{Room, SizingInput, plan};
 
-/// What a design starts from where all pairs are like this one. It has groups only if lists with an entry for
-/// each segment of a full store would take memory from levels that are to be pinned.
+/// Returns the sizing parameters of a design if all pairs are like `pair`. The design uses groups
+/// only if lists with one entry per segment of a full store would take memory from levels to be
+/// pinned.
 pub fn input_for(options: &Options, pair: &Pair, room: &Room) -> SizingInput {
     let input = SizingInput::new(options, pair, room);
     let full = plan(&input, options.level_sizing, options.pinned_levels);

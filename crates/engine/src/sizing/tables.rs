@@ -1,4 +1,4 @@
-//! What a tree of tables needs when it holds so much: sizes of levels, memory, writes, reads.
+//! The requirements of a tree of tables of a given size: level sizes, memory, writes, reads.
 
 use crate::options::Options;
 use crate::sizing::SizingInput;
@@ -7,28 +7,32 @@ use crate::tables::options::TableOptions;
 /// A tree of tables at its expected size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TablePlan {
-    /// Bytes of pages in each level, L0 first, as full as its trigger or its target; the last one holds the rest.
+    /// Bytes of pages in each level, L0 first, each as full as its trigger or target; the last one
+    /// holds the rest.
     pub level_bytes: Vec<u64>,
     /// Memory for the indexes of tables, in bytes.
     pub index_bytes: u64,
     /// Memory for filters, in bytes.
     pub filter_bytes: u64,
-    /// Bytes of tables that flush and compaction write for each byte of pairs, at most about: as if each level
-    /// were at its target, and each compaction met all that lies below its range.
+    /// The approximate maximum of bytes of tables that flush and compaction write per byte of
+    /// pairs: as if each level were at its target, and each compaction overlapped with everything
+    /// below its range.
     pub most_amplification: f64,
-    /// Pages that a Get reads in tables at most while L0 is not above its trigger, without filters.
+    /// The maximum number of table pages that a Get reads while L0 does not exceed its trigger,
+    /// without filters.
     pub reads: u32,
-    /// The same when L0 has as many tables as stop writes.
+    /// The maximum number of table pages that a Get reads when L0 has as many tables as stop
+    /// writes.
     pub most_reads: u32,
 }
 
-/// The tree that `options` make of as many pairs as fill the medium of `input` as laid out.
+/// Returns the tree that `options` produce when pairs fill the medium of `input` as laid out.
 pub fn plan(options: &Options, input: &SizingInput) -> TablePlan {
     let tables = &options.tables;
     let pages = input.segments_at_fill();
     let pairs = pages * input.entries_per_segment;
     let bytes = pages * input.segment_bytes;
-    // Bytes of pages for each byte of pairs.
+    // Bytes of pages per byte of pairs.
     let bulk = input.segment_bytes as f64 / (input.entries_per_segment * input.pair_bytes) as f64;
     let flushed = options.memtable_bytes as f64 * bulk;
     let level_bytes = level_bytes(tables, options.levels as usize, bytes, flushed);
@@ -44,8 +48,9 @@ pub fn plan(options: &Options, input: &SizingInput) -> TablePlan {
     }
 }
 
-/// Bytes of a medium that a tree of tables leaves free when it is full, about: what its smallest compaction writes, which is
-/// a table with all that it meets one level down, and twice what memtables hold, for their tables and again for their log.
+/// Returns the approximate number of bytes that a full tree of tables leaves free on a medium: the
+/// output of its smallest compaction, which is a table with its overlap one level down, and twice
+/// the contents of memtables, for their tables and again for their log.
 pub fn kept_free(options: &Options) -> u64 {
     let tables = &options.tables;
     let met = (tables.level_multiplier + 2.0) * tables.table_bytes as f64;
@@ -66,8 +71,8 @@ fn level_bytes(tables: &TableOptions, levels: usize, bytes: u64, flushed: f64) -
     sizes
 }
 
-/// How often a page is written on its way from a memtable to the last level: once in the flush, and in each
-/// level as often as what comes from above meets what is there.
+/// Returns how often a page is written from its memtable to the last level: once in the flush, and
+/// in each level in proportion to the overlap with the level's size.
 fn writes_of_a_page(level_bytes: &[u64]) -> f64 {
     let steps = level_bytes.windows(2).filter(|pair| pair[0] > 0 && pair[1] > 0);
     1.0 + steps.map(|pair| 1.0 + pair[1] as f64 / pair[0] as f64).sum::<f64>()
@@ -92,7 +97,7 @@ mod tests {
     #[test]
     fn a_page_is_written_once_and_then_as_often_as_levels_differ() {
         assert!((writes_of_a_page(&[256, 0, 0]) - 1.0).abs() < 1e-9);
-        // Into L1 with as much as it has, then with ten times as much as comes.
+        // Into L1 with as much as it has, then into L2 with ten times as much as arrives.
         assert!((writes_of_a_page(&[256, 256, 2_560]) - (1.0 + 2.0 + 11.0)).abs() < 1e-9);
     }
 }

@@ -1,4 +1,4 @@
-//! Entries in key order in, pages of a table out.
+//! Builds the pages of a table from entries in key order.
 
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;
@@ -9,7 +9,7 @@ use crate::lsm::filter::{Filter, key_hash};
 use crate::tables::codec::{self, PAGE_BYTES};
 use crate::tables::table::{IndexedPage, TableIndex};
 
-/// A table whose entries are complete.
+/// A table with all its entries.
 #[derive(Debug, Default)]
 pub(crate) struct BuiltTable {
     pub index: TableIndex,
@@ -19,20 +19,20 @@ pub(crate) struct BuiltTable {
     pub longest_key: u8,
 }
 
-/// Fills the pages of one table after the other.
+/// Builds tables one after the other.
 pub(crate) struct TableBuilder {
     page: MetaSegmentBuilder,
     filter_bits_per_key: u32,
     hashes: Vec<u64>,
     first_key: Box<[u8]>,
     last_key: Vec<u8>,
-    /// Bytes of the pages in the index.
+    /// Bytes of the pages' entries in the index.
     keys_bytes: u64,
     payload_bytes: u32,
     table: BuiltTable,
-    /// Pages that are full and have not been taken.
+    /// Pages that are full and were not taken yet.
     full: Vec<Vec<u8>>,
-    /// A filter is made without the last key: a planted fault.
+    /// Whether filters are built without the last key (a planted fault).
     forgets_keys: bool,
 }
 
@@ -57,14 +57,15 @@ impl TableBuilder {
         }
     }
 
-    /// Pages of the table that are full.
+    /// Returns the number of full pages of the table.
     pub(crate) fn pages(&self) -> u32 {
         self.table.index.pages.len() as u32
     }
 
-    /// Pages that the table has at most, with its index, if it ends behind one more entry of `key`.
+    /// Returns the maximum number of pages of the table, including its index, if it ends after one
+    /// more entry of `key`.
     pub(crate) fn most_pages_with(&self, key: &[u8]) -> u32 {
-        // The page that is being filled, and the one that the entry may begin.
+        // The current page, and the page that the entry may begin.
         let (data_pages, keys) = (self.pages() + 2, self.first_key.len() + key.len());
         let keys = self.keys_bytes + keys as u64 + 2 * PAGE_BYTES;
         let bytes = codec::index_bytes(keys, self.table.entries + 1, self.filter_bits_per_key);
@@ -106,12 +107,13 @@ impl TableBuilder {
         }
     }
 
-    /// The pages that have become full.
+    /// Returns the pages that have become full.
     pub(crate) fn take_full(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.full)
     }
 
-    /// Ends the table: its last pages, and what belongs in its index. The next entry begins another one.
+    /// Ends the table. Returns its last pages and the contents of its index. The next entry begins
+    /// a new table.
     pub(crate) fn finish(&mut self) -> (Vec<Vec<u8>>, BuiltTable) {
         self.end_page();
         let mut hashes = std::mem::take(&mut self.hashes);

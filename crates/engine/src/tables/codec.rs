@@ -1,10 +1,10 @@
-//! Tables as bytes: in manifests, and their index in pages of their own.
+//! The encoding of tables in manifests, and of their indexes in separate pages.
 //!
 //! ```text
 //! table: number u64, entries u64, tombstones u64, data pages u32, pages u32, longest key u8,
 //!        extents u32 each, first key, last key
 //! tree:  levels u32 | for each: tables u32, tables
-//! edit:  count u32, (level u32, number u64) that go | count u32, (level u32, table) that come
+//! edit:  count u32, (level u32, number u64) removed | count u32, (level u32, table) added
 //! index: pages u32, (first key, entries u32) each | filter
 //! page of an index: header (28..32: place) | number of the table u64 | part of the index
 //! ```
@@ -24,12 +24,12 @@ use crate::tables::tree::{Tree, TreeEdit};
 /// Bytes of a table besides its keys and extents.
 const TABLE_BYTES: u64 = 3 * 8 + 2 * 4 + 1 + 2 * 4;
 
-/// Bytes that a table takes of a checkpoint, at most.
+/// Returns the maximum number of bytes of a table in a checkpoint.
 pub(crate) fn most_table_bytes(extents: usize) -> u64 {
     TABLE_BYTES + 4 * extents as u64 + 2 * MAX_KEY_BYTES as u64
 }
 
-/// Bytes that a tree takes of a checkpoint.
+/// Returns the number of bytes of a tree in a checkpoint.
 pub(crate) fn tree_bytes<T: Described + Clone>(tree: &Tree<T>) -> u64 {
     let of = |meta: &TableMeta| {
         let keys = meta.first_key.len() + meta.last_key.len();
@@ -67,7 +67,7 @@ fn read_table(input: &mut Reader<'_>, shape: &Shape) -> Option<Rc<TableMeta>> {
     meta.is_sound(shape).then(|| Rc::new(meta))
 }
 
-/// Appends what [`read_tree`] reads.
+/// Encodes a tree for [`read_tree`].
 pub(crate) fn write_tree<T: Described + Clone>(out: &mut Writer, tree: &Tree<T>) {
     out.u32(tree.levels().len() as u32);
     for level in tree.levels() {
@@ -78,7 +78,7 @@ pub(crate) fn write_tree<T: Described + Clone>(out: &mut Writer, tree: &Tree<T>)
     }
 }
 
-/// A tree of so many levels; `None` if these are not its bytes.
+/// Decodes a tree of `levels` levels; `None` if the bytes are invalid.
 pub(crate) fn read_tree(
     input: &mut Reader<'_>,
     levels: usize,
@@ -96,7 +96,7 @@ pub(crate) fn read_tree(
     Tree::of(tables)
 }
 
-/// Appends what [`read_edit`] reads.
+/// Encodes an edit for [`read_edit`].
 pub(crate) fn write_edit<T: Described>(out: &mut Writer, edit: &TreeEdit<T>) {
     out.u32(edit.removed.len() as u32);
     for (level, id) in &edit.removed {
@@ -110,7 +110,7 @@ pub(crate) fn write_edit<T: Described>(out: &mut Writer, edit: &TreeEdit<T>) {
     }
 }
 
-/// An edit of a tree; `None` if these are not its bytes.
+/// Decodes an edit of a tree; `None` if the bytes are invalid.
 pub(crate) fn read_edit(input: &mut Reader<'_>, shape: &Shape) -> Option<TreeEdit<Rc<TableMeta>>> {
     let mut edit = TreeEdit::default();
     for _ in 0..input.u32()? {
@@ -122,30 +122,30 @@ pub(crate) fn read_edit(input: &mut Reader<'_>, shape: &Shape) -> Option<TreeEdi
     Some(edit)
 }
 
-/// Bytes of the index in one of its pages.
+/// Returns the bytes of the index in one of its pages.
 fn room(payload_bytes: u32) -> usize {
     payload_bytes as usize - HEADER_BYTES - 8
 }
 
-/// Pages that an index of so many bytes takes.
+/// Returns the number of pages of an index of `bytes` bytes.
 pub(crate) fn index_pages(bytes: u64, payload_bytes: u32) -> u64 {
     bytes.div_ceil(room(payload_bytes) as u64)
 }
 
-/// Bytes that a page takes in an index besides its first key.
+/// Bytes of a page's entry in an index besides its first key.
 pub(crate) const PAGE_BYTES: u64 = 8;
 
-/// Bytes of a filter for so many keys; 0 where there is none.
+/// Returns the bytes of a filter for `keys` keys; 0 without filters.
 pub(crate) fn filter_bytes(keys: u64, bits_per_key: u32) -> u64 {
     if bits_per_key == 0 { 0 } else { (keys * u64::from(bits_per_key)).div_ceil(8) + 1 }
 }
 
-/// Bytes of an index in which pages take `of_pages` bytes.
+/// Returns the bytes of an index whose page entries take `of_pages` bytes.
 pub(crate) fn index_bytes(of_pages: u64, entries: u64, filter_bits_per_key: u32) -> u64 {
     8 + of_pages + filter_bytes(entries, filter_bits_per_key)
 }
 
-/// Bytes that the index of a table takes at most.
+/// Returns the maximum number of bytes of a table's index.
 pub(crate) fn most_index_bytes(
     data_pages: u32,
     longest_key: usize,
@@ -156,7 +156,7 @@ pub(crate) fn most_index_bytes(
     index_bytes(of_pages, entries, filter_bits_per_key)
 }
 
-/// The pages of a table's index, unsealed.
+/// Returns the pages of a table's index, unsealed.
 pub(crate) fn index_to_pages(id: TableId, index: &TableIndex, payload_bytes: u32) -> Vec<Vec<u8>> {
     let mut out = Writer::default();
     out.u32(index.pages.len() as u32);
@@ -175,7 +175,7 @@ pub(crate) fn index_to_pages(id: TableId, index: &TableIndex, payload_bytes: u32
     (0..).zip(bytes.chunks(room(payload_bytes))).map(page).collect()
 }
 
-/// The index of the table that `meta` says is there; `None` if these are not its pages.
+/// Decodes the index of the table that `meta` describes; `None` if these are not its pages.
 pub(crate) fn index_of_pages<'p>(
     meta: &TableMeta,
     pages: impl IntoIterator<Item = &'p [u8]>,

@@ -1,25 +1,25 @@
-//! Where the tables of a compaction end.
+//! Decides at which keys the output tables of a compaction end.
 
 use crate::tables::table::{Described, TableMeta};
 
-/// Where the tables of one compaction end: when they are long enough, or before they meet so much two levels
-/// down that their own compaction would be too large.
+/// Ends the tables of one compaction when they are long enough, or before they overlap with so much
+/// two levels down that their own compaction would be too large.
 pub(crate) struct Cutter {
-    /// Pages that a table may have in all; `None` in L0.
+    /// Maximum number of pages of a table in all; `None` in L0.
     pages: Option<u32>,
-    /// Bytes that a table and what it meets may have.
+    /// Maximum number of bytes of a table together with its overlap two levels down.
     most_bytes: f64,
     page_bytes: f64,
-    /// What lies two levels down, in order: last key and bytes.
+    /// The tables two levels down, in order: last key and bytes.
     beyond: Vec<(Box<[u8]>, f64)>,
-    /// Those that were passed.
+    /// The number of those tables that were passed.
     passed: usize,
-    /// Bytes of those that the present table meets.
+    /// Bytes of those tables that the current table overlaps with.
     met_bytes: f64,
 }
 
 impl Cutter {
-    /// `pages` is `None` where one table takes it all.
+    /// Creates a cutter. `pages` is `None` if all output goes into one table.
     pub(crate) fn new<'t, T: Described + 't>(
         pages: Option<u32>,
         most_bytes: f64,
@@ -33,8 +33,8 @@ impl Cutter {
         Self { pages, most_bytes, page_bytes, beyond, passed: 0, met_bytes: 0.0 }
     }
 
-    /// Whether the table ends before `key`, which has `pages` pages of entries, and with one more entry could
-    /// have `most` pages in all.
+    /// Returns whether the table ends before `key`. The table has `pages` pages of entries; with
+    /// one more entry it could have `most` pages in all.
     pub(crate) fn ends_before(&mut self, key: &[u8], pages: u32, most: u32) -> bool {
         while let Some((last, bytes)) = self.beyond.get(self.passed)
             && **last < *key

@@ -1,5 +1,5 @@
-//! Many runs into one, step by step: the newest entry of a key wins. Pure: whoever runs it reads pages when
-//! an input has none left, writes those that come out, and may stop after any step.
+//! Merges many runs into one, step by step; the newest entry of a key wins. Pure: the caller reads
+//! pages when an input has none left and writes the output, and it may stop after any step.
 
 use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::PageImage;
@@ -10,30 +10,31 @@ use crate::tables::builder::TableBuilder;
 use crate::tables::cut::Cutter;
 use crate::tables::table::{Described, KeyRange};
 
-/// What of a run is in memory.
+/// The part of a run that is in memory.
 #[derive(Default)]
 pub(crate) struct Input {
-    /// From the page it stands in on.
+    /// The pages from the current one on.
     pages: Vec<PageImage>,
     entry: usize,
-    /// No pages follow these.
+    /// Whether no pages follow.
     is_last: bool,
 }
 
 impl Input {
-    /// Whether it cannot go on without more pages.
+    /// Whether the input needs more pages to continue.
     pub(crate) fn needs_pages(&self) -> bool {
         self.pages.is_empty() && !self.is_last
     }
 
-    /// Gives it the pages that follow, none of which is empty; `is_last` says that these are all.
+    /// Supplies the next pages, none of which is empty. `is_last` is whether they are the last
+    /// ones.
     pub(crate) fn supply(&mut self, pages: Vec<PageImage>, is_last: bool) {
         assert!(self.needs_pages(), "an input gets pages before it needs them");
         (self.pages, self.entry, self.is_last) = (pages, 0, is_last);
     }
 }
 
-/// The place of an input.
+/// The position of an input.
 struct Head<'a> {
     input: &'a Input,
     format: PointerFormat,
@@ -67,36 +68,36 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Whether what it stands at is not there yet.
+    /// Whether the current page has not been supplied yet.
     fn needs_pages(&self) -> bool {
         self.segment.is_none() && !self.input.is_last
     }
 }
 
-/// Which keys lie below the level that a merge writes to.
+/// The keys below the level that a merge writes to.
 pub(crate) enum Below {
-    /// Perhaps any.
+    /// Any key may exist there.
     Any,
-    /// Those of these levels.
+    /// The keys of these levels.
     Levels(Vec<Passing>),
 }
 
 impl Below {
-    /// Those of the tables in `levels`.
+    /// Returns the keys of the tables in `levels`.
     pub(crate) fn of<'t, T: Described + 't>(levels: impl IntoIterator<Item = &'t [T]>) -> Self {
         let keys = |level: &[T]| level.iter().map(|table| table.meta().keys()).collect();
         let levels = levels.into_iter().filter(|level| !level.is_empty());
         Self::Levels(levels.map(|level| Passing { tables: keys(level), passed: 0 }).collect())
     }
 
-    /// Whether `key`, which is not before those that were asked for, may have an entry there.
+    /// Whether `key` may have an entry below. Requires: keys are passed in ascending order.
     fn may_have(&mut self, key: &[u8]) -> bool {
         let Self::Levels(levels) = self else { return true };
         levels.iter_mut().any(|level| level.may_have(key))
     }
 }
 
-/// The tables of a level, in key order, on the way through it.
+/// The tables of a level, in key order, during a pass through it.
 pub(crate) struct Passing {
     tables: Vec<KeyRange>,
     passed: usize,
@@ -110,41 +111,42 @@ impl Passing {
     }
 }
 
-/// Where a merge goes, and what it leaves behind.
+/// The destination and the side results of a merge.
 pub(crate) struct Output {
     pub builder: TableBuilder,
     pub cutter: Cutter,
-    /// A tombstone is dropped where nothing lies below it.
+    /// The keys below: a tombstone is dropped if no lower level may have its key.
     pub below: Below,
-    /// Objects whose entries newer ones have replaced.
+    /// Objects whose entries were replaced by newer ones.
     pub dead: Vec<Pointer>,
-    /// Entries, deletes aside, that newer ones have replaced.
+    /// The number of entries, except tombstones, that were replaced by newer ones.
     pub duplicates: usize,
-    /// If set, what follows from this key on stays in the upper level.
+    /// If set, entries from this key on stay in the upper level.
     pub until: Option<Box<[u8]>>,
-    /// Whether that may be several tables.
+    /// Whether the rest may be cut into several tables.
     pub cuts_rest: bool,
-    /// That is what comes now.
+    /// Whether the merge has reached the rest.
     pub is_rest: bool,
 }
 
-/// Why a merge stopped.
+/// The reason why a merge stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Inputs need pages.
     Pages,
-    /// So many entries were taken.
+    /// The budget of entries is used up.
     Budget,
-    /// The table that is being built ends here.
+    /// The current output table ends here.
     Cut,
-    /// What follows stays in the upper level, which the caller notes in the output.
+    /// The rest, which stays in the upper level, begins here; the caller sets `is_rest` in the
+    /// output.
     Rest,
-    /// Nothing is left.
+    /// No entries are left.
     End,
 }
 
-/// Takes up to `budget` entries of `inputs`, the newest input first, to `out`. Returns how many, and why it
-/// stopped. Cost: a comparison with each input for each entry.
+/// Merges up to `budget` entries of `inputs`, the newest input first, into `out`. Returns the
+/// number of entries and the reason for stopping. Cost: one comparison with each input per entry.
 pub(crate) fn step(
     inputs: &mut [Input],
     out: &mut Output,
@@ -195,7 +197,7 @@ fn advance(heads: &mut [Head<'_>], out: &mut Output, budget: usize) -> (usize, S
     }
 }
 
-/// The newest of the inputs that stand at the least key.
+/// Returns the newest of the inputs whose current key is the smallest.
 fn newest_of_least(heads: &[Head<'_>]) -> Option<usize> {
     let mut least: Option<(usize, &[u8])> = None;
     for (index, head) in heads.iter().enumerate() {
@@ -216,7 +218,8 @@ impl Output {
         self.cutter.ends_before(key, builder.pages(), builder.most_pages_with(key))
     }
 
-    /// An entry is replaced by a newer one. Its object is dead; a value beside its key is gone with it.
+    /// Drops an entry that was replaced by a newer one. Its object is dead; an inline value is
+    /// dropped with its entry.
     fn drop_replaced(&mut self, entry: &IndexEntry<'_>) {
         self.duplicates += usize::from(!entry.is_tombstone());
         if entry.pointer.is_place() {

@@ -14,7 +14,7 @@ use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::tables::table::TableMeta;
 use crate::tables::tree::tests::table;
 
-/// What a run says of a key: a value of this length, or that it is deleted.
+/// The entries of a run by key: a value of this length, or a deletion.
 type Run = BTreeMap<u8, Option<u32>>;
 
 fn entry(key: u8, value: Option<u32>) -> NewEntry {
@@ -63,7 +63,7 @@ fn entries_of(pages: &[Vec<u8>]) -> Vec<(u8, Option<u32>)> {
 
 type Table = Vec<(u8, Option<u32>)>;
 
-/// The tables that a merge of `runs` gives, newest run first, a few pages and entries at a time.
+/// Returns the tables made by a merge of `runs`, newest first, a few pages and entries at a time.
 fn merged(
     runs: &[Run],
     below: Below,
@@ -76,7 +76,7 @@ fn merged(
     tables
 }
 
-/// The same of entries before `until`, and what is left from there on.
+/// Like [`merged`], for entries before `until`; also returns the rest.
 fn merged_until(
     until: Option<u8>,
     runs: &[Run],

@@ -3,21 +3,22 @@
 use catalogue::bounds;
 use serde::{Deserialize, Serialize};
 
-/// Compactions out of L0 that have a worker of their own.
+/// The number of workers reserved for compactions out of L0.
 const L0_WORKERS: std::ops::RangeInclusive<usize> = 0..=8;
 
-/// What compactions below L0 do for one out of L0 (SILK's pre-emption), between two steps.
+/// How compactions below L0 give way to a compaction out of L0 (SILK's preemption), between two
+/// steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preemption {
-    /// Nothing.
+    /// They do not give way.
     #[default]
     None,
-    /// They stop until it is done, and go on where they were. One that holds tables which L0 is to be merged
-    /// with goes on in its place instead, as urgent as it would be.
+    /// They stop until it is done, then continue. A compaction that holds tables with which L0 is
+    /// to be merged does not stop; it continues with the urgency of L0's compaction.
     Keep,
-    /// They stop as well; one that holds such tables ends, what it has written is thrown away and counted, and
-    /// its merge begins anew later.
+    /// They stop too; a compaction that holds such tables ends, its output is discarded and
+    /// counted, and its merge starts again later.
     Discard,
 }
 
@@ -27,32 +28,32 @@ pub enum Preemption {
 pub struct TableOptions {
     /// Bytes of pages after which a table ends (`target_file_size_base`).
     pub table_bytes: u64,
-    /// Bytes that L1 may have (`max_bytes_for_level_base`).
+    /// Target size of L1, in bytes (`max_bytes_for_level_base`).
     pub level_base_bytes: u64,
-    /// How many times as much each level may have as the one above it.
+    /// The ratio of the target sizes of neighbouring levels.
     pub level_multiplier: f64,
-    /// Tables of L0 from which on it is compacted.
+    /// The number of L0 tables at which L0 is compacted.
     pub l0_compaction_trigger: u32,
-    /// Tables of L0 from which on writes are delayed.
+    /// The number of L0 tables at which writes are delayed.
     pub l0_slowdown_trigger: u32,
-    /// Tables of L0 from which on writes are stopped.
+    /// The number of L0 tables at which writes stop.
     pub l0_stop_trigger: u32,
-    /// Bytes that one compaction takes, about.
+    /// The approximate limit of one compaction, in bytes.
     pub max_compaction_bytes: u64,
-    /// Bytes that compactions have before them from which on writes are delayed.
+    /// Pending compaction bytes at which writes are delayed.
     pub soft_pending_bytes: u64,
-    /// The same from which on they are stopped.
+    /// Pending compaction bytes at which writes stop.
     pub hard_pending_bytes: u64,
-    /// The most bytes a second that delayed writes get.
+    /// The highest rate of delayed writes, in bytes per second.
     pub delayed_write_bytes_per_s: u64,
-    /// Bytes that a compaction reads at a time of each input.
+    /// Bytes that a compaction reads of each input at a time.
     pub readahead_bytes: u64,
     /// Bytes that flush and compaction write at a time.
     pub write_bytes: u64,
-    /// Workers that do nothing but compactions out of L0, besides those that do any. So these never wait
-    /// until another compaction ends because all workers are in use.
+    /// The number of workers reserved for compactions out of L0, in addition to the general
+    /// workers, so that these compactions never wait because all workers are busy.
     pub l0_workers: usize,
-    /// What compactions below L0 do for one out of L0.
+    /// How compactions below L0 give way to a compaction out of L0.
     pub preemption: Preemption,
 }
 
@@ -77,11 +78,11 @@ impl Default for TableOptions {
     }
 }
 
-/// Bytes of tables, levels and compactions.
+/// The valid range of sizes of tables, levels and compactions, in bytes.
 const SIZE: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 50;
 
 impl TableOptions {
-    /// Everything that is wrong with these options, in words.
+    /// Returns a message for each invalid option.
     pub(crate) fn problems(&self) -> Vec<String> {
         let sizes = [
             ("tables.table_bytes", self.table_bytes),
@@ -132,7 +133,7 @@ impl TableOptions {
         problems
     }
 
-    /// Bytes that level `n` may have; L0 as many as L1.
+    /// Returns the target size of level `n` in bytes; L0 has the same as L1.
     pub(crate) fn target_bytes(&self, n: usize) -> f64 {
         self.level_base_bytes as f64 * self.level_multiplier.powi(n.max(1) as i32 - 1)
     }

@@ -1,4 +1,4 @@
-//! Which tables to compact next: the rules of `RocksDB` 6.23's leveled compaction, with
+//! Picks the tables to compact next, by the rules of `RocksDB` 6.23's leveled compaction with
 //! `kMinOverlappingRatio` (`compaction_picker_level.cc`, `compaction_picker.cc`). Pure.
 //!
 //! Tables of a level share no key here, so cuts between them are always clean.
@@ -9,28 +9,31 @@ use crate::tables::space::Form;
 use crate::tables::table::{Described, KeyRange, TableId};
 use crate::tables::tree::{Tree, key_range};
 
-/// Tables of L0, besides the trigger, without which they are not merged among themselves.
+/// The number of L0 tables above the trigger from which on L0 tables may be merged among
+/// themselves.
 const INTRA_L0_SURPLUS: usize = 2;
-/// Tables of L0 that are merged among themselves at least.
+/// The minimum number of L0 tables merged among themselves.
 const INTRA_L0_LEAST: usize = 4;
 
-/// Tables to be merged.
+/// A set of tables to merge.
 #[derive(Clone, Debug)]
 pub(crate) struct Job<T> {
     pub from: usize,
     pub into: usize,
-    /// Of level `from`; of L0 the newest first.
+    /// The tables of level `from`; of L0 the newest first.
     pub upper: Vec<T>,
-    /// Of level `into`, if that is another one. Small neighbours become one in their own level.
+    /// The tables of level `into`, if it differs from `from`. Small neighbours are merged within
+    /// their own level.
     pub lower: Vec<T>,
-    /// No entry has to be read: the table only changes its level.
+    /// Whether the table only changes its level and no entry is read.
     pub is_move: bool,
-    /// Space is short: as little as possible at once, and no table ends early. Of the one upper table only
-    /// entries before this key are merged, if there is one; the rest stays in its level.
+    /// Set if space is short: the job is as small as possible, and no table ends early. If it holds
+    /// a key, only entries of the single upper table before the key are merged; the rest stays in
+    /// its level.
     pub frugal: Option<Until>,
 }
 
-/// Where a job ends that takes a part of its upper table: before this key, or at its end.
+/// The end of a job that takes a part of its upper table: before this key, or at the table's end.
 pub(crate) type Until = Option<Box<[u8]>>;
 
 impl<T: Described> Job<T> {
@@ -38,13 +41,13 @@ impl<T: Described> Job<T> {
         self.upper.iter().chain(&self.lower)
     }
 
-    /// Keys from the first to the last one.
+    /// Returns the range from the first to the last key.
     pub(crate) fn keys(&self) -> KeyRange {
         key_range(self.inputs()).expect("a job has tables")
     }
 }
 
-/// A compaction that is under way.
+/// A compaction in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub from: usize,
@@ -58,21 +61,21 @@ impl Running {
     }
 }
 
-/// What a pick looks at.
+/// The inputs of a pick.
 pub(crate) struct Picker<'a, T> {
     pub tree: &'a Tree<T>,
     pub options: &'a TableOptions,
     pub weights: Weights,
     pub form: Form,
     pub running: &'a [Running],
-    /// Whether everything is to go down, whatever the scores are.
+    /// Whether everything is to move down, regardless of scores.
     pub squeezes: bool,
-    /// Whether space is short: jobs are as small as they can be.
+    /// Whether space is short: jobs are as small as possible.
     pub is_frugal: bool,
 }
 
 impl<T: Candidate> Picker<'_, T> {
-    /// The compaction that is due most, of those that `fits`, if one is due and can begin.
+    /// Returns the most urgent compaction that `fits`, if one is due and can begin.
     pub(crate) fn pick(&self, fits: impl Fn(&Job<T>) -> bool) -> Option<Job<T>> {
         let scores = scores(self.tree, self.options, &self.weights);
         let mut by_score: Vec<usize> = (0..scores.len()).collect();
@@ -80,7 +83,7 @@ impl<T: Candidate> Picker<'_, T> {
         let is_due = |n: &usize| scores[*n] >= 1.0 || self.squeezes && scores[*n] > 0.0;
         let mut l0_waits = false;
         for n in by_score.into_iter().filter(is_due) {
-            // Or L1 would always be in use when L0 wants it.
+            // Otherwise L1 would always be busy when L0 needs it.
             if n == 1 && l0_waits {
                 continue;
             }
@@ -93,8 +96,9 @@ impl<T: Candidate> Picker<'_, T> {
         self.squeezes.then(|| self.pick_small()).flatten().filter(fits)
     }
 
-    /// Neighbours in a level that take fewer extents as one table. Tables that share no key with any other are
-    /// moved down as they are, however small.
+    /// Returns a job that merges neighbours of a level that take fewer extents as one table. Such
+    /// tables exist because tables without overlap are moved down unchanged, however small they
+    /// are.
     fn pick_small(&self) -> Option<Job<T>> {
         let levels = self.tree.levels().iter().enumerate().skip(1);
         levels.rev().find_map(|(n, level)| {
@@ -113,7 +117,8 @@ impl<T: Candidate> Picker<'_, T> {
         })
     }
 
-    /// All of L0 that hangs together, into L1; else the newest of L0 among themselves.
+    /// Returns a job that merges the L0 tables that share keys into L1, or otherwise the newest L0
+    /// tables with each other.
     fn pick_l0(&self) -> Option<Job<T>> {
         if self.is_frugal {
             self.pick_oldest()
@@ -122,7 +127,8 @@ impl<T: Candidate> Picker<'_, T> {
         }
     }
 
-    /// The oldest table of L0, below which none lies that could have older entries.
+    /// Returns a job for the oldest table of L0, because no other table of L0 can have older
+    /// entries.
     fn pick_oldest(&self) -> Option<Job<T>> {
         let is_free = self.running.iter().all(|job| job.from > 0);
         let oldest = self.tree.level(0).last().filter(|_| is_free)?;
@@ -136,11 +142,12 @@ impl<T: Candidate> Picker<'_, T> {
         self.complete(0, 1, self.l0_together()?)
     }
 
-    /// The tables of L0 that a compaction into L1 takes.
+    /// Returns the tables of L0 that a compaction into L1 takes.
     fn l0_together(&self) -> Option<Vec<T>> {
         let level = self.tree.level(0);
         let seed = self.by_overlap(0).into_iter().find(|table| !table.is_busy())?;
-        // Whatever shares keys with them has to go along, or newer entries would come to lie below older ones.
+        // All tables that share keys with them are included; otherwise newer entries would end up
+        // below older ones.
         let mut keys = key_range([seed]).expect("one table");
         let mut count = 0;
         loop {
@@ -154,7 +161,7 @@ impl<T: Candidate> Picker<'_, T> {
         }
     }
 
-    /// Whether L0 is due for a compaction into L1 that cannot begin as long as `job` holds its tables.
+    /// Whether L0 is due for a compaction into L1 that cannot begin while `job` holds its tables.
     pub(crate) fn blocks_l0(&self, job: &Job<T>) -> bool {
         if job.from != 1 || !l0_is_due(self.tree, self.options, &self.weights) {
             return false;
@@ -166,7 +173,8 @@ impl<T: Candidate> Picker<'_, T> {
         wanted.iter().any(is_held)
     }
 
-    /// The newest tables of L0 as one: fewer to look into while L1 is in use.
+    /// Returns a job that merges the newest tables of L0 into one, so that a Get has fewer tables
+    /// to search while L1 is busy.
     fn pick_intra_l0(&self) -> Option<Job<T>> {
         let level = self.tree.level(0);
         let least = self.options.l0_compaction_trigger as usize + INTRA_L0_SURPLUS;
@@ -193,7 +201,8 @@ impl<T: Candidate> Picker<'_, T> {
         })
     }
 
-    /// The table of level `n` that meets least below for what it weighs, and what can go along.
+    /// Returns a job for the table of level `n` with the smallest overlap ratio, and the tables
+    /// that can be added without more overlap.
     fn pick_from(&self, n: usize) -> Option<Job<T>> {
         let candidates = self.by_overlap(n).into_iter().filter(|table| !table.is_busy());
         let job = |table: &T| {
@@ -206,7 +215,8 @@ impl<T: Candidate> Picker<'_, T> {
         candidates.into_iter().find_map(job)
     }
 
-    /// `table` of level `n` with the first one that it meets below, as far as that one reaches.
+    /// Returns a job for `table` of level `n` and the first table it overlaps below, up to the end
+    /// of that overlap.
     fn least(&self, n: usize, table: &T) -> Option<Job<T>> {
         let (lower, until) = least_lower(self.tree, n, table);
         let upper = vec![table.clone()];
@@ -218,15 +228,15 @@ impl<T: Candidate> Picker<'_, T> {
         Some(Job { from: n, into: n + 1, upper, lower, is_move, frugal: Some(until) })
     }
 
-    /// Whether nobody reads these tables or writes where they would be written to.
+    /// Whether no compaction reads these tables or writes to their key range.
     fn is_free(&self, into: usize, upper: &[T], lower: &[T]) -> bool {
         let keys = key_range(upper.iter().chain(lower)).expect("there is a table");
         let is_idle = upper.iter().chain(lower).all(|table| !table.is_busy());
         is_idle && !self.running.iter().any(|job| job.writes(into, &keys))
     }
 
-    /// The tables of level `n`, those first that meet least below for what they weigh; where space is short,
-    /// that meet least.
+    /// Returns the tables of level `n`, smallest overlap ratio first; if space is short, smallest
+    /// overlap first.
     fn by_overlap(&self, n: usize) -> Vec<&T> {
         let ratio = |table: &T| {
             let meta = table.meta();
@@ -240,7 +250,7 @@ impl<T: Candidate> Picker<'_, T> {
         tables.into_iter().map(|(_, table)| table).collect()
     }
 
-    /// The job of `upper` with what it meets below; `None` if anything of that is in use.
+    /// Returns the job of `upper` with its overlap below; `None` if any of these tables is busy.
     fn complete(&self, from: usize, into: usize, upper: Vec<T>) -> Option<Job<T>> {
         let keys = key_range(&upper).expect("there is a table");
         let lower = self.tree.overlapping(into, &keys.first, &keys.last).to_vec();
@@ -253,7 +263,8 @@ impl<T: Candidate> Picker<'_, T> {
         Some(Job { from, into, upper, lower, is_move, frugal: None })
     }
 
-    /// More tables of level `from` that can go along without one more of level `into`.
+    /// Returns more tables of level `from` that can be included without more tables of level
+    /// `into`.
     fn wider(&self, from: usize, into: usize, upper: &[T], lower: &[T]) -> Option<Vec<T>> {
         if lower.is_empty() || from == 0 {
             return None;
@@ -274,8 +285,8 @@ impl<T: Candidate> Picker<'_, T> {
         [sharing.to_vec(), within].into_iter().find(|wider| fits(wider) && meets_no_more(wider))
     }
 
-    /// Whether tables can change their level as they are: nothing is in the way, and what they would meet
-    /// two levels down is not too much.
+    /// Whether tables can change their level unchanged: there is no overlap, and the overlap two
+    /// levels down is not too large.
     fn can_move(&self, from: usize, into: usize, upper: &[T], lower: &[T]) -> bool {
         let shares_keys = |pair: &[T]| pair[0].meta().first_key <= pair[1].meta().last_key;
         let is_apart = || {
@@ -297,7 +308,8 @@ impl<T: Candidate> Picker<'_, T> {
     }
 }
 
-/// The first table that `table` of level `n` meets below, and where the next one begins.
+/// Returns the first table that `table` of level `n` overlaps below, and the first key of the next
+/// one.
 fn least_lower<'t, T: Candidate>(tree: &'t Tree<T>, n: usize, table: &T) -> (&'t [T], Until) {
     let meta = table.meta();
     let lower = tree.overlapping(n + 1, &meta.first_key, &meta.last_key);
@@ -305,15 +317,15 @@ fn least_lower<'t, T: Candidate>(tree: &'t Tree<T>, n: usize, table: &T) -> (&'t
     (&lower[..lower.len().min(1)], until)
 }
 
-/// The smallest job of each table that could be the next where space is short: as long as there is space for
-/// the largest of these, compaction goes on.
+/// Returns the smallest job of each table that could be the next if space is short: as long as
+/// there is space for the largest of these, compaction can continue.
 pub(crate) fn least_jobs<T: Candidate>(tree: &Tree<T>) -> impl Iterator<Item = (&T, &[T])> {
     let job = |n: usize, table| (table, least_lower(tree, n, table).0);
     let levels = 0..tree.levels().len() - 1;
     levels.flat_map(move |n| tree.level(n).iter().map(move |table| job(n, table)))
 }
 
-/// The tables that the merge of a job may meet two levels down: `beyond` it.
+/// Returns the tables two levels down (`beyond`) that the output of a job may overlap.
 pub(crate) fn grandparents<'t, T: Candidate>(tree: &'t Tree<T>, job: &Job<T>) -> &'t [T] {
     let keys = job.keys();
     let beyond = job.into + 1;
@@ -323,7 +335,7 @@ pub(crate) fn grandparents<'t, T: Candidate>(tree: &'t Tree<T>, job: &Job<T>) ->
     tree.overlapping(beyond, &keys.first, &keys.last)
 }
 
-/// The numbers of a job's tables with their levels.
+/// Returns the numbers of a job's tables with their levels.
 pub(crate) fn removed<T: Described>(job: &Job<T>) -> Vec<(usize, TableId)> {
     let of = |n: usize, tables: &[T]| {
         tables.iter().map(|table| (n, table.meta().id)).collect::<Vec<_>>()

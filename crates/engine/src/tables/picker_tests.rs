@@ -9,7 +9,7 @@ use crate::tables::score::tests::{Shown, WEIGHTS, l0, level, tree};
 use crate::tables::table::TableMeta;
 use crate::tables::tree::tests::table;
 
-/// Tables of 64 pages of 1 MiB, in extents of 20.
+/// Returns the form of tables of 64 pages of 1 MiB, in extents of 20 pages.
 fn form() -> Form {
     let shape = Shape {
         payload_bytes: 60_000,
@@ -37,7 +37,8 @@ fn pick(tree: &Tree<Shown>, running: &[Running]) -> Option<Job<Shown>> {
     .pick(|_| true)
 }
 
-/// Level and numbers of what goes, of what it is merged with, and where to.
+/// Returns the level and numbers of a job's upper tables, its target level and the numbers of its
+/// lower tables.
 fn shown(job: Option<Job<Shown>>) -> Option<(usize, Vec<u64>, usize, Vec<u64>)> {
     let ids = |tables: &[Shown]| tables.iter().map(|table| table.0.id.0).collect();
     job.map(|job| (job.from, ids(&job.upper), job.into, ids(&job.lower)))
@@ -104,11 +105,12 @@ fn l0_waits_for_compactions_of_the_tables_it_is_to_be_merged_with() {
 
 #[test]
 fn the_table_that_meets_least_below_goes_with_those_that_cost_nothing_more() {
-    // Of six tables the one from 200 on meets one below; the others meet two each.
+    // Of six tables, the one with first key 200 overlaps one table below; the others overlap two
+    // each.
     let below = level(100, &[0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]);
     let tree = tree(&[l0(0), level(0, &[0, 40, 80, 120, 160, 200]), below.clone()]);
     assert_eq!(shown(pick(&tree, &[])), Some((1, vec![5], 2, vec![110])));
-    // Two that meet the same one go together.
+    // Two tables that overlap the same table are compacted together.
     let tree = self::tree(&[l0(0), level(0, &[0, 40, 80, 120, 200, 220]), below]);
     assert_eq!(shown(pick(&tree, &[])), Some((1, vec![4, 5], 2, vec![110])));
 }

@@ -1,35 +1,36 @@
-//! Which compactions give way to those out of L0, and how: SILK's priorities, between two steps of a merge. Pure.
+//! Decides which compactions give way to those out of L0, and how: SILK's priorities, between two
+//! steps of a merge. Pure.
 
 use crate::tables::options::Preemption;
 
-/// How a compaction below L0 stands at the end of a step.
+/// The state of a compaction below L0 at the end of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub preemption: Preemption,
-    /// L0 is due, and cannot be merged into L1 before this compaction lets go of its tables.
+    /// Whether L0 is due, and cannot be merged into L1 before this compaction releases its tables.
     pub blocks_l0: bool,
-    /// A compaction out of L0 is under way.
+    /// Whether a compaction out of L0 is in progress.
     pub l0_runs: bool,
-    /// Clients need the medium.
+    /// Whether clients need the medium.
     pub is_paused: bool,
 }
 
-/// What it does.
+/// The next action of the compaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     GoOn,
-    /// It goes on, and is as urgent as L0's, which waits for it.
+    /// Continue with the urgency of L0's compaction, which waits for this one.
     GoOnForL0,
-    /// It waits until no compaction out of L0 is under way.
+    /// Wait until no compaction out of L0 is in progress.
     WaitForL0,
-    /// It waits until clients need the medium less.
+    /// Wait until clients need the medium less.
     Pause,
-    /// It ends, and what it has written is garbage.
+    /// End; the output is garbage.
     Discard,
 }
 
-/// Nobody waits with tables that L0 needs: what L0 waits for would wait for L0, or for clients, who wait for
-/// L0 in the end.
+/// Returns the next action. A compaction never waits while it holds tables that L0 needs: it would
+/// wait for L0, which waits for it, or for clients, which in the end wait for L0.
 pub(crate) fn turn(standing: Standing) -> Turn {
     let Standing { preemption, blocks_l0, l0_runs, is_paused } = standing;
     match preemption {

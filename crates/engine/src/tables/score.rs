@@ -1,25 +1,25 @@
-//! How much each level wants to be compacted, and how many bytes compactions have before them: the rules of
-//! `RocksDB` 6.23 (`ComputeCompactionScore`, `EstimateCompactionBytesNeeded`).
+//! Compaction scores of levels, and pending compaction bytes, by the rules of `RocksDB` 6.23
+//! (`ComputeCompactionScore`, `EstimateCompactionBytesNeeded`).
 
 use crate::tables::options::TableOptions;
 use crate::tables::table::Described;
 use crate::tables::tree::Tree;
 
-/// A table that may be in use by a compaction.
+/// A table that a compaction may have in use.
 pub(crate) trait Candidate: Described + Clone {
     fn is_busy(&self) -> bool;
 }
 
-/// What tables weigh.
+/// The parameters for the weights of tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weights {
     pub page_bytes: u32,
-    /// Bytes of an entry that is no tombstone, about.
+    /// The approximate bytes of an entry that is not a tombstone.
     pub entry_bytes: f64,
 }
 
 impl Weights {
-    /// Those of the tables of `tree`.
+    /// Returns the parameters for the tables of `tree`.
     pub(crate) fn of<T: Candidate>(tree: &Tree<T>, page_bytes: u32) -> Self {
         let (mut pages, mut entries) = (0_u64, 0_u64);
         for table in tree.tables() {
@@ -31,12 +31,13 @@ impl Weights {
         Self { page_bytes, entry_bytes }
     }
 
-    /// Bytes of the pages of a table that hold entries.
+    /// Returns the bytes of a table's pages with entries.
     pub(crate) fn bytes<T: Described>(&self, table: &T) -> f64 {
         f64::from(table.meta().data_pages) * f64::from(self.page_bytes)
     }
 
-    /// The same; more where half of the entries or more are tombstones, so that these go down soon.
+    /// Like [`Self::bytes`], but larger if more than half of the entries are tombstones, so that
+    /// these are compacted early.
     pub(crate) fn compensated<T: Described>(&self, table: &T) -> f64 {
         const COMPENSATION: f64 = 2.0;
         let meta = table.meta();
@@ -52,7 +53,8 @@ impl Weights {
     }
 }
 
-/// By level, but for the last one: from 1 on it is due. Tables that a compaction reads do not count.
+/// Returns the score of each level except the last: a level is due from 1 on. Busy tables do not
+/// count.
 pub(crate) fn scores<T: Candidate>(
     tree: &Tree<T>,
     options: &TableOptions,
@@ -81,7 +83,8 @@ pub(crate) fn l0_is_due<T: Candidate>(
     score(tree, 0, options, weights) >= 1.0
 }
 
-/// Bytes that have to be rewritten until no level is over its size, about. All tables count.
+/// Returns the approximate number of bytes to rewrite until no level exceeds its size. Busy tables
+/// count.
 pub(crate) fn pending_bytes<T: Candidate>(
     tree: &Tree<T>,
     options: &TableOptions,
@@ -127,14 +130,14 @@ pub(crate) mod tests {
         }
     }
 
-    /// Tables of 64 pages of 1 MiB, from these first keys on, each to the next one.
+    /// Returns tables of 64 pages of 1 MiB with these first keys; each ends before the next one.
     pub(crate) fn level(first_id: u64, starts: &[u8]) -> Vec<Shown> {
         let ends = starts.iter().skip(1).map(|next| next - 1).chain([255]);
         let tables = (first_id..).zip(starts.iter().zip(ends));
         tables.map(|(id, (first, last))| Shown(table(id, *first, last, 64), false)).collect()
     }
 
-    /// Tables of L0 that all have all keys.
+    /// Returns tables of L0 that each cover all keys.
     pub(crate) fn l0(count: u64) -> Vec<Shown> {
         (0..count).map(|id| Shown(table(1_000 + id, 0, 255, 64), false)).collect()
     }
@@ -172,7 +175,7 @@ pub(crate) mod tests {
         let pending = |levels: &[Vec<Shown>]| mib(pending_bytes(&tree(levels), &options, &WEIGHTS));
         let l1 = level(0, &[0, 50, 100, 150]);
         assert_eq!(pending(&[l0(3), l1.clone(), level(100, &[0])]), 0);
-        // 256 + 256 MiB come to 512 in L1, of which 256 go on into a level of 64.
+        // 256 + 256 MiB make 512 MiB in L1, of which 256 MiB move into a level of 64 MiB.
         let and_on = 256 + 256 * 64 / 512;
         assert_eq!(pending(&[l0(4), l1.clone(), level(100, &[0])]), 512 + and_on);
         assert_eq!(pending(&[l0(4), l1, Vec::new()]), 512);

@@ -1,4 +1,4 @@
-//! How much space tables take. A table has extents of its own, and ends where these are full.
+//! Space of tables. A table has separate extents and ends when these are full.
 
 use pages::MAX_KEY_BYTES;
 use pages::medium::Shape;
@@ -7,24 +7,24 @@ use crate::options::Options;
 use crate::tables::codec::{index_pages, most_index_bytes};
 use crate::tables::table::Described;
 
-/// Pages that a table may leave empty at its end, because it ends before an entry that might not fit.
+/// Pages that a table may leave empty, because it ends before an entry that might not fit.
 const LEFT_PAGES: u32 = 3;
-/// A table has as many pages at least, or little of it would be entries.
+/// The minimum number of pages of a table: with fewer, the index would take most of it.
 const LEAST_PAGES: u32 = 8;
-/// The shortest entry is a tombstone of a key of one byte, with its offset.
+/// Bytes of the shortest entry: a tombstone of a one-byte key, with its offset.
 const SHORTEST_ENTRY_BYTES: u64 = 6;
 
-/// How tables lie on a medium.
+/// The layout of tables on a medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     per_extent: u32,
     payload_bytes: u32,
     filter_bits_per_key: u32,
-    /// Extents of a table that is not in L0, at most.
+    /// Maximum number of extents of a table outside of L0.
     table_extents: u32,
 }
 
-/// What tables are to hold, or may hold at most.
+/// The contents of tables, or an upper bound of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contents {
     pub data_pages: u32,
@@ -33,13 +33,13 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Anything at all that takes so many pages.
+    /// Returns an upper bound for all contents of `data_pages` pages.
     pub(crate) fn any(data_pages: u32, payload_bytes: u32) -> Self {
         let entries = u64::from(data_pages) * u64::from(payload_bytes) / SHORTEST_ENTRY_BYTES;
         Self { data_pages, entries, longest_key: MAX_KEY_BYTES }
     }
 
-    /// What these tables hold, in as many pages.
+    /// Returns the contents of these tables, in the same number of pages.
     pub(crate) fn of<'t, T: Described + 't>(tables: impl IntoIterator<Item = &'t T>) -> Self {
         tables.into_iter().fold(Self::default(), |all, table| {
             let meta = table.meta();
@@ -65,26 +65,27 @@ impl Form {
         }
     }
 
-    /// Pages of a table that is not in L0, its index with it, at most.
+    /// Returns the maximum number of pages of a table outside of L0, including its index.
     pub(crate) fn table_pages(&self) -> u32 {
         self.table_extents * self.per_extent
     }
 
-    /// Pages of these contents, with the index.
+    /// Returns the number of pages of these contents, including the index.
     fn pages(&self, contents: &Contents) -> u64 {
         let Contents { data_pages, entries, longest_key } = *contents;
         let bytes = most_index_bytes(data_pages, longest_key, entries, self.filter_bits_per_key);
         u64::from(data_pages) + index_pages(bytes, self.payload_bytes)
     }
 
-    /// Extents of one table of these contents.
+    /// Returns the number of extents of one table with these contents.
     pub(crate) fn extents_of_one(&self, contents: &Contents) -> usize {
         self.pages(contents).div_ceil(self.per_extent.into()) as usize
     }
 
-    /// Extents of the tables that these contents are cut into, of which `early` end early.
+    /// Returns the number of extents of the tables that these contents are cut into, of which
+    /// `early` end early.
     pub(crate) fn extents_of_many(&self, contents: &Contents, early: u32) -> usize {
-        // Each has an index of its own, whose last page may be short.
+        // Each table has an index, whose last page may be partly empty.
         let in_one = self.table_pages().saturating_sub(LEFT_PAGES + 1).max(1);
         let pages = self.pages(contents);
         let (full, in_extents) =
@@ -97,7 +98,7 @@ impl Form {
         tables.saturating_mul(per_table as usize)
     }
 
-    /// The first of `tables`, which are neighbours, that take fewer extents as one table.
+    /// Returns the first of `tables`, which are neighbours, that take fewer extents as one table.
     pub(crate) fn small_neighbours<'t, T: Described>(&self, tables: &'t [T]) -> Option<&'t [T]> {
         let own = |table: &T| table.meta().pages.extents.len();
         let gains = |tables: &&[T]| {
@@ -115,14 +116,16 @@ impl Form {
         (0..tables.len()).filter_map(most).find(gains)
     }
 
-    /// Extents of what stays of a table in its level: one table in L0, elsewhere perhaps cut.
+    /// Returns the extents of the rest of a table in its level: one table in L0, possibly several
+    /// elsewhere.
     pub(crate) fn extents_of_rest(&self, contents: &Contents) -> usize {
         self.extents_of_one(contents).max(self.extents_of_many(contents, 0))
     }
 }
 
-/// Tables that end early, at most, where a table with what it meets two levels down may have `most_bytes`:
-/// each has half of that itself, or meets as much.
+/// Returns the maximum number of tables that end early if a table with its overlap two levels down
+/// may have `most_bytes`: each such table has at least half of that itself, or overlaps with as
+/// much.
 pub(crate) fn most_early(own_bytes: f64, beyond_bytes: f64, most_bytes: f64) -> u32 {
     ((own_bytes + beyond_bytes) * 2.0 / most_bytes) as u32
 }
@@ -136,7 +139,8 @@ mod tests {
     use crate::tables::options::TableOptions;
 
     proptest! {
-        /// What is kept free for the smallest job of the largest tables is enough for that of any others.
+        /// The space kept for the smallest job of the largest tables is enough for the smallest job
+        /// of any other tables.
         #[test]
         fn the_smallest_job_of_smaller_tables_takes_no_more(
             table_bytes in 1..200_000_u64,

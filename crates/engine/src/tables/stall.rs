@@ -1,12 +1,12 @@
-//! When writes wait for compactions, and how fast they go: the rules of `RocksDB` 6.23
-//! (`GetWriteStallConditionAndCause`, `SetupDelay`, the write controller). Memtables that wait for their
-//! flush stop writes as well, in front of all this.
+//! Write stalls by pending compactions: the rules of `RocksDB` 6.23
+//! (`GetWriteStallConditionAndCause`, `SetupDelay`, the write controller). Memtables that wait for
+//! their flush also stop writes; that check comes first.
 
 use runtime::Nanos;
 
 use crate::tables::options::TableOptions;
 
-/// What the tree says to writes.
+/// The stall condition of writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stall {
     None,
@@ -14,12 +14,12 @@ pub(crate) enum Stall {
     Stopped,
 }
 
-/// How the tree stands.
+/// The compaction load of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Tables of L0, those in compactions as well.
+    /// The number of L0 tables, including those in compactions.
     pub l0: usize,
-    /// Bytes that compactions have before them.
+    /// Pending compaction bytes.
     pub pending_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ impl Load {
         }
     }
 
-    /// Whether little more would stop writes.
+    /// Whether the load is close to stopping writes.
     fn is_near_stop(&self, options: &TableOptions) -> bool {
         let TableOptions { soft_pending_bytes: soft, hard_pending_bytes: hard, .. } = *options;
         self.l0 as u64 + 2 >= u64::from(options.l0_stop_trigger)
@@ -56,10 +56,10 @@ impl Load {
     }
 }
 
-/// How fast delayed writes go.
+/// The rate of delayed writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Throttle {
-    /// Bytes a second; kept for the next delay.
+    /// Bytes per second; kept for the next delay.
     rate: f64,
     stall: Stall,
     pending_bytes: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Throttle {
     refills_at: Option<Nanos>,
 }
 
-/// Credit comes in intervals of this length, and no delay is shorter.
+/// The interval at which credit is granted, and the shortest delay.
 const REFILL: Nanos = Nanos::from_millis(1);
 const LEAST_RATE: f64 = (16 << 10) as f64;
 
@@ -87,8 +87,9 @@ impl Throttle {
         self.stall
     }
 
-    /// A flush or a compaction has ended: writes go slower as long as what is pending grows, and faster
-    /// again when it falls. The first delay has the rate that the last one left, and a little more.
+    /// Updates the rate after a flush or compaction: writes slow down while the pending bytes grow,
+    /// and speed up again when they fall. A new delay starts with the rate of the previous one,
+    /// somewhat raised.
     pub(crate) fn note(&mut self, load: Load, options: &TableOptions) {
         let most = options.delayed_write_bytes_per_s as f64;
         let stall = load.stall(options);
@@ -106,7 +107,7 @@ impl Throttle {
         (self.stall, self.pending_bytes) = (stall, load.pending_bytes);
     }
 
-    /// How long a write of `bytes` waits now; its bytes are taken from the credit.
+    /// Returns the delay of a write of `bytes` bytes, and deducts the bytes from the credit.
     pub(crate) fn delay(&mut self, now: Nanos, bytes: u64) -> Nanos {
         if self.stall != Stall::Delayed {
             return Nanos::ZERO;

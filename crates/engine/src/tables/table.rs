@@ -1,4 +1,4 @@
-//! One table: what the tree knows of it.
+//! The metadata of one table.
 
 use std::rc::Rc;
 
@@ -7,11 +7,11 @@ use pages::store::apart::Stretches;
 
 use crate::lsm::filter::Filter;
 
-/// The number of a table; no two have the same at a time.
+/// The number of a table, unique at any time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TableId(pub u64);
 
-/// Keys from a first to a last one, both included.
+/// A range of keys, both ends inclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub first: Box<[u8]>,
@@ -19,18 +19,18 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Whether a key from `first` to `last` is among them.
+    /// Whether the range overlaps with `first..=last`.
     pub(crate) fn meets(&self, first: &[u8], last: &[u8]) -> bool {
         *self.first <= *last && *first <= *self.last
     }
 
-    /// All from the first of both to the last of both.
+    /// Returns the smallest range that covers both.
     pub(crate) fn joined(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 }
 
-/// What a manifest says of a table.
+/// The metadata of a table in a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableMeta {
     pub id: TableId,
@@ -38,27 +38,27 @@ pub(crate) struct TableMeta {
     pub last_key: Box<[u8]>,
     pub entries: u64,
     pub tombstones: u64,
-    /// Bytes of its longest key.
+    /// Length of the longest key, in bytes.
     pub longest_key: u8,
-    /// Its pages: those with entries, then those of its index.
+    /// The table's pages: first those with entries, then those of its index.
     pub pages: Stretches,
-    /// How many of them have entries.
+    /// The number of pages with entries.
     pub data_pages: u32,
 }
 
 impl TableMeta {
-    /// Its keys.
+    /// Returns the table's key range.
     pub(crate) fn keys(&self) -> KeyRange {
         KeyRange { first: self.first_key.clone(), last: self.last_key.clone() }
     }
 
-    /// Its pages, index and all.
+    /// Returns all pages of the table, including its index.
     pub(crate) fn page_numbers(&self, shape: &Shape) -> impl Iterator<Item = PageNo> {
         let per_extent = shape.pages_per_extent;
         (0..self.pages.pages).map(move |index| self.pages.page(index, per_extent))
     }
 
-    /// Whether a table of this form can lie on a medium of this `shape`.
+    /// Whether a table with this metadata is possible on a medium of this `shape`.
     pub(crate) fn is_sound(&self, shape: &Shape) -> bool {
         let Stretches { extents, pages } = &self.pages;
         let is_there = |id: &ExtentId| id.0 < shape.extents;
@@ -73,7 +73,7 @@ impl TableMeta {
     }
 }
 
-/// What a tree is made of.
+/// An element of a tree: a table with its metadata.
 pub(crate) trait Described {
     fn meta(&self) -> &TableMeta;
 }
@@ -84,14 +84,14 @@ impl Described for Rc<TableMeta> {
     }
 }
 
-/// A page of a table as its index has it.
+/// A page of a table in the table's index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IndexedPage {
     pub first_key: Box<[u8]>,
     pub entries: u16,
 }
 
-/// What stands in a table's index.
+/// The contents of a table's index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TableIndex {
     pub pages: Vec<IndexedPage>,

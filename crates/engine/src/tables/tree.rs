@@ -1,4 +1,4 @@
-//! Which tables stand in which level. Immutable; an edit makes a new tree.
+//! The assignment of tables to levels. Immutable; an edit makes a new tree.
 
 use crate::tables::table::{Described, KeyRange, TableId};
 
@@ -8,13 +8,13 @@ pub(crate) struct Tree<T> {
     levels: Vec<Vec<T>>,
 }
 
-/// Tables that go, and tables that come. What comes into L0 stands where the newest of those stood that go
-/// from there, or in front of all.
+/// Tables removed and tables added. A table added to L0 takes the position of the newest table
+/// removed from L0, or the first position if none is removed.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeEdit<T> {
-    /// With their levels.
+    /// Removed tables with their levels.
     pub removed: Vec<(usize, TableId)>,
-    /// With their levels.
+    /// Added tables with their levels.
     pub added: Vec<(usize, T)>,
 }
 
@@ -31,18 +31,18 @@ impl<T> TreeEdit<T> {
 }
 
 impl<T: Described + Clone> Tree<T> {
-    /// An empty tree of L0 and `below` levels below it.
+    /// Returns an empty tree of L0 and `below` levels below it.
     pub(crate) fn new(below: usize) -> Self {
         Self { levels: vec![Vec::new(); below + 1] }
     }
 
-    /// The tree of these tables; `None` if they are out of order.
+    /// Returns the tree of these tables; `None` if they are out of order.
     pub(crate) fn of(levels: Vec<Vec<T>>) -> Option<Self> {
         let tree = Self { levels };
         tree.is_in_order().then_some(tree)
     }
 
-    /// L0 first.
+    /// Returns the levels, L0 first.
     pub(crate) fn levels(&self) -> &[Vec<T>] {
         &self.levels
     }
@@ -55,7 +55,7 @@ impl<T: Described + Clone> Tree<T> {
         self.levels.iter().flatten()
     }
 
-    /// The tables of level `n`, which is not L0, that have keys from `first` to `last`.
+    /// Returns the tables of level `n`, which must not be L0, that overlap with `first..=last`.
     pub(crate) fn overlapping(&self, n: usize, first: &[u8], last: &[u8]) -> &[T] {
         assert!(n > 0, "L0 is not in key order");
         let level = &self.levels[n];
@@ -64,7 +64,7 @@ impl<T: Described + Clone> Tree<T> {
         &level[start..end.max(start)]
     }
 
-    /// The tree that `edit` makes of this one; `None` if it cannot have been made of it.
+    /// Returns the tree that `edit` makes of this one; `None` if the edit does not fit this tree.
     pub(crate) fn edited(&self, edit: &TreeEdit<T>) -> Option<Self> {
         let mut levels = self.levels.clone();
         let mut newest_gone = None;
@@ -101,7 +101,7 @@ fn last<T: Described>(table: &T) -> &[u8] {
     &table.meta().last_key
 }
 
-/// Keys from the first to the last one of these tables; `None` of none.
+/// Returns the range from the first to the last key of these tables; `None` for no tables.
 pub(crate) fn key_range<'t, T: Described + 't>(
     tables: impl IntoIterator<Item = &'t T>,
 ) -> Option<KeyRange> {
@@ -118,7 +118,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::tables::table::TableMeta;
 
-    /// A table of these keys and so many pages with entries.
+    /// Returns a table with these keys and `data_pages` pages with entries.
     pub(crate) fn table(id: u64, first: u8, last: u8, data_pages: u32) -> Rc<TableMeta> {
         Rc::new(TableMeta {
             id: TableId(id),

@@ -1,7 +1,8 @@
-//! Iterators that go up and down, and snapshots, against an ordered map: any bounds, any turns, whatever is written meanwhile.
+//! Ascending and descending iterators, and snapshots, against an ordered map, with random bounds,
+//! reversals and concurrent writes.
 //!
-//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store backwards`; `LEVELHEAD_TRIALS=200` asks for
-//! more of them.
+//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store backwards`;
+//! `LEVELHEAD_TRIALS=200` runs more trials.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pair = (Vec<u8>, Vec<u8>);
 type Memory = EngineIterator<MemoryMedium>;
 
-/// Trees of all forms: their names are for messages.
+/// Returns trees of all forms, with names for messages.
 fn forms() -> Vec<(&'static str, Options)> {
     let ahead = IteratorOptions {
         index_prefetch: true,
@@ -80,7 +81,7 @@ fn value(rng: &mut Rng) -> Vec<u8> {
     (0..len).map(|_| rng.below(256) as u8).collect()
 }
 
-/// A bound, now and then longer than keys are.
+/// Returns a random bound, sometimes longer than all keys.
 fn bound(rng: &mut Rng) -> Option<Vec<u8>> {
     let mut key = key(rng);
     match rng.below(4) {
@@ -91,7 +92,7 @@ fn bound(rng: &mut Rng) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// What a command came to, asked again as often as it says.
+/// Returns the pair of a command, which is repeated while it returns `Step::Again`.
 async fn pair(iterator: &mut Memory, step: Result<Step, EngineError>) -> Option<Pair> {
     let mut step = step;
     loop {
@@ -103,13 +104,13 @@ async fn pair(iterator: &mut Memory, step: Result<Step, EngineError>) -> Option<
     }
 }
 
-/// The first pairs up from a key, at most so many.
+/// Returns the first pairs from a key on in ascending order, at most `most`.
 async fn up(iterator: &mut Memory, from: &[u8], most: usize) -> Vec<Pair> {
     let step = iterator.seek(from, Nanos::ZERO).await;
     rest(iterator, step, most).await
 }
 
-/// The last pairs before a key, at most so many.
+/// Returns the last pairs before a key in descending order, at most `most`.
 async fn down(iterator: &mut Memory, before: Option<&[u8]>, most: usize) -> Vec<Pair> {
     let step = iterator.seek_before(before, Nanos::ZERO).await;
     rest(iterator, step, most).await
@@ -127,7 +128,7 @@ async fn rest(iterator: &mut Memory, first: Result<Step, EngineError>, most: usi
     pairs
 }
 
-/// An iterator with random bounds, sent up and down.
+/// Moves an iterator with random bounds up and down.
 async fn check_turns(snapshot: &EngineSnapshot<MemoryMedium>, map: &Map, rng: &mut Rng) {
     let (lower, upper) = (bound(rng), bound(rng));
     let made = snapshot.iterator(lower.as_deref(), upper.as_deref());
@@ -182,7 +183,7 @@ async fn write(engine: &Engine<MemoryMedium>, map: &mut Map, rng: &mut Rng) {
     }
 }
 
-/// Writes, and looks at snapshots of different ages.
+/// Writes, and checks snapshots of different ages.
 async fn trial(engine: Engine<MemoryMedium>, seed: u64) {
     let (rng, mut map) = (&mut Rng::derive(seed, "backwards"), Map::new());
     let mut snapshots = Vec::new();
@@ -221,7 +222,8 @@ fn both_ways_agree_with_an_ordered_map() {
     }
 }
 
-/// A walk over all of a store: its pairs, and how often pages were read for it, at most and in all.
+/// Walks over a whole store. Returns its pairs, the maximum number of reads of a page, and all
+/// reads.
 fn walk(options: &Options, goes_down: bool, of_keys: bool) -> (Vec<Pair>, u32, u64) {
     let rt = Runtime::new(3);
     let shape = Shape { extents: 120, ..SHAPE };
@@ -255,7 +257,7 @@ fn walk(options: &Options, goes_down: bool, of_keys: bool) -> (Vec<Pair>, u32, u
 #[test]
 fn going_down_reads_each_page_of_the_index_once() {
     for (form, options) in forms().into_iter().filter(|(_, options)| options.columns.is_none()) {
-        // All values stand beside their keys, so that pages of the index are all that is read.
+        // All values are inline, so that only index pages are read.
         let iterators = IteratorOptions { readahead_bytes: 0, ..options.iterators };
         let options = Options { inline_up_to: u32::MAX, iterators, ..options };
         let (pairs, most_up, all_up) = walk(&options, false, false);
@@ -276,7 +278,8 @@ fn keys_alone_read_no_page_of_values() {
             let (keys, _, of_index) = walk(&options, goes_down, true);
             let empty = |(key, _): &Pair| (key.clone(), Vec::new());
             assert!(keys == pairs.iter().map(empty).collect::<Vec<_>>(), "{form}: other keys");
-            // 4,000 objects of some 60 bytes are apart, in pages of 1 KiB, and met in another order than they lie.
+            // 4,000 objects of some 60 bytes are in the value log, in pages of 1 KiB, and not in
+            // key order.
             assert!(of_index + 200 < all, "{form}: {of_index} reads for keys, {all} for pairs");
             let is_pinned = options.pinned_levels.is_none();
             assert!(!is_pinned || of_index == 0, "{form}: {of_index} reads, and all is in memory");

@@ -1,8 +1,8 @@
-//! A compaction that is asked for, against an ordered map: in trees of all forms, beside writers that go on, and in virtual time, so that
-//! the same seed gives the same store.
+//! Manual compaction against an ordered map: in trees of all forms, with concurrent writers, and in
+//! virtual time, so that the same seed gives the same store.
 //!
-//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store compact`; `LEVELHEAD_TRIALS=200` asks for more of
-//! them.
+//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store compact`;
+//! `LEVELHEAD_TRIALS=200` runs more trials.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::setup::{COLUMNS, fill, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Trees of all forms: their names are for messages.
+/// Returns trees of all forms, with names for messages.
 fn forms() -> Vec<(&'static str, Options)> {
     let small = Options { memtable_bytes: 16 << 10, ..Options::pink() };
     vec![
@@ -37,7 +37,7 @@ fn create(rt: &Runtime, extents: u32, options: &Options) -> Engine<MemoryMedium>
     crate::setup::create(rt, &medium, options)
 }
 
-/// Writes some of 700 keys, and notes it.
+/// Writes some of 700 keys and notes the writes in `map`.
 async fn write_some(engine: &Engine<MemoryMedium>, map: &mut Map, rng: &mut Rng, writes: u64) {
     for _ in 0..writes {
         let key = format!("{:03}", rng.below(700)).into_bytes();
@@ -63,7 +63,7 @@ async fn check(engine: &Engine<MemoryMedium>, map: &Map, what: &str) {
     }
 }
 
-/// What a store is after a trial: entries of its levels, bytes in use, garbage collected.
+/// The state of a store after a trial: entries of its levels, bytes in use, garbage collected.
 type Outcome = (Vec<(u64, u64)>, u64, u64);
 
 fn compacted(seed: u64, name: &str, options: &Options) -> Outcome {
@@ -113,7 +113,7 @@ fn it_ends_while_writers_go_on() {
                 let writer = handle.spawn("writer", async move {
                     let mut n = 0_u64;
                     while !ends.get() && n < 2_000_000 {
-                        // In order, behind all that are there, and over again.
+                        // In ascending order, after all existing keys, and repeatedly.
                         let key = format!("z{:06}", n % 4_000).into_bytes();
                         let value = Value::Synthetic { seed: n, len: 60 };
                         let options = WriteOptions::default();
@@ -173,11 +173,12 @@ fn a_store_without_room_says_so_and_does_not_hang() {
     });
 }
 
-/// Deletes and puts keys of which nobody else knows, whether they are taken or not, until it is over.
+/// Deletes and puts keys that no other task uses, whether the writes are accepted or refused, until
+/// `is_over`.
 async fn write_beside(handle: Handle, engine: Engine<MemoryMedium>, is_over: Rc<Cell<bool>>) {
     let mut n = 0_u64;
     while !is_over.get() && n < 2_000_000 {
-        // What is refused, or over something in a memtable, takes no time by itself.
+        // Refused writes and overwrites within a memtable take no time themselves.
         handle.sleep(Nanos(1_000)).await;
         let key = format!("z{:03}", n % 400).into_bytes();
         let options = WriteOptions::default();
@@ -192,7 +193,8 @@ async fn write_beside(handle: Handle, engine: Engine<MemoryMedium>, is_over: Rc<
     assert!(n < 2_000_000, "the compaction does not end: {}", engine.background());
 }
 
-/// What was deleted at random is room when it returns, though collection was due all the time, and a writer was there or not.
+/// After the compaction, randomly deleted keys have become free space, although collection was due
+/// all the time, with and without a concurrent writer.
 #[test]
 fn a_store_that_was_full_takes_puts_again_when_it_returns() {
     for seed in seeds(4) {

@@ -1,6 +1,8 @@
-//! Batches that make room, of a store that is full: they are taken as long as more is deleted with them than they put.
+//! Batches that make room in a full store: they are accepted as long as they delete more than they
+//! put.
 //!
-//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store exchange`; `LEVELHEAD_TRIALS=200` asks for more of them.
+//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store exchange`;
+//! `LEVELHEAD_TRIALS=200` runs more trials.
 
 use engine::{Engine, Options};
 use pages::{
@@ -66,7 +68,8 @@ fn a_full_store_exchanges_every_pair_for_a_shorter_one() {
     }
 }
 
-/// Who says so and lies is refused in the end, and the store takes deletes all the same.
+/// Batches that are marked as making room but make none are refused in the end. Deletes are still
+/// accepted.
 #[test]
 fn what_makes_no_room_is_refused_when_the_room_for_it_is_used_up() {
     for seed in seeds(2) {

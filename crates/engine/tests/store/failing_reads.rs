@@ -1,4 +1,5 @@
-//! Reads that fail while garbage is collected: for a moment, which costs nothing in the end, or of what is damaged.
+//! Reads that fail during garbage collection: temporarily, without lasting effect, or because pages
+//! are damaged.
 
 use std::rc::Rc;
 
@@ -10,14 +11,14 @@ use crate::memory::{Cells, MemoryMedium, SHAPE};
 use crate::setup::{create, setup};
 
 const KEYS: u64 = 2_000;
-/// In milliseconds.
+/// One hour in milliseconds.
 const HOUR: u64 = 3_600_000;
 
 fn options() -> Options {
     Options { memtable_bytes: 16 << 10, durability: Durability::Log, ..Options::pink() }
 }
 
-/// Writes so often over any of the keys. How many writes a full store refused.
+/// Overwrites random keys `times` times. Returns the number of writes that a full store refused.
 async fn overwrite(engine: &Engine<MemoryMedium>, times: u64, rng: &mut Rng) -> u64 {
     let mut refused = 0;
     for _ in 0..times {
@@ -32,7 +33,7 @@ async fn overwrite(engine: &Engine<MemoryMedium>, times: u64, rng: &mut Rng) -> 
     refused
 }
 
-/// Extents that are kept because they could not be collected.
+/// Returns the number of extents that are kept because they could not be collected.
 fn kept(engine: &Engine<MemoryMedium>) -> u32 {
     let background = engine.background();
     let (before, _) = background.split_once(" quarantined").expect("it says how many");
@@ -48,15 +49,15 @@ fn cells() -> Rc<Cells> {
     Cells::new(Shape { extents: 70, ..SHAPE })
 }
 
-/// The store as another process opens it.
+/// Opens the store as another process would.
 fn open_again(cells: &Rc<Cells>) -> (Runtime, Engine<MemoryMedium>) {
     let rt = Runtime::new(2);
     let opened = rt.block_on(Engine::open(setup(&rt, &medium(&rt, cells), &options())));
     (rt, opened.expect("it opens"))
 }
 
-/// Objects cannot be read for so long while somebody writes. How many extents are kept at the end of it, and how many writes were
-/// refused.
+/// Makes reads of objects fail for a time while a client writes. Returns the number of extents kept
+/// at the end of it, and the number of writes refused.
 async fn fail_reads(
     handle: &Handle,
     cells: &Cells,

@@ -1,5 +1,6 @@
-//! A store of which one append failed, or the opening of one extent was refused: nothing of the journal is written any
-//! more, so that what is there can be opened again and has everything that was acknowledged.
+//! Stores with one failed append, or with one refused opening of an extent: nothing of the journal
+//! is written after the failure, so that the medium can be opened again and has all acknowledged
+//! writes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,10 +13,10 @@ use runtime::{Nanos, Runtime};
 use crate::memory::{Cells, Failing, MemoryMedium, SHAPE};
 use crate::setup::logged;
 
-/// The newest value of each key: acknowledged, and asked for.
+/// The newest value of each key: acknowledged, and requested.
 type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
 
-/// Clients write until the store takes no more, or for long.
+/// Runs clients until the store refuses writes, or for a long time.
 fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMedium) {
     let rt = Runtime::new(3);
     let medium = MemoryMedium::new(&rt.handle(), cells, Some(failing));
@@ -44,7 +45,7 @@ fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMed
     (asked, medium)
 }
 
-/// Opens what is there and reads everything back.
+/// Opens the medium and reads all keys back.
 fn check(cells: &Rc<Cells>, asked: &Asked, what: &str) {
     let rt = Runtime::new(4);
     let medium = MemoryMedium::new(&rt.handle(), cells, None);
@@ -67,7 +68,8 @@ fn check(cells: &Rc<Cells>, asked: &Asked, what: &str) {
     });
 }
 
-/// One of what `failing` gives fails in each of some stores. How many that concerned.
+/// Injects the failure of `failing` into each of `count` stores. Returns the number of stores in
+/// which it occurred.
 fn try_all(count: u64, failing: impl Fn(u64) -> Failing) -> u32 {
     let mut failures = 0;
     for failing in (0..count).map(failing) {

@@ -1,6 +1,8 @@
-//! A store that is full, and of which much is deleted then: whoever goes on asking may put again, without a compaction that somebody asks for.
+//! Stores that are full, and in which many keys are then deleted: a client that retries may put
+//! again, without a manual compaction.
 //!
-//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store full::`; `LEVELHEAD_TRIALS=200` asks for more of them.
+//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store full::`;
+//! `LEVELHEAD_TRIALS=200` runs more trials.
 
 use engine::{Engine, Options};
 use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
@@ -9,7 +11,7 @@ use runtime::{Handle, Nanos, Rng, Runtime};
 use crate::memory::{Cells, MemoryMedium, SHAPE};
 use crate::setup::{create, put_number, seeds, setup};
 
-/// How long a client asks again and again.
+/// How long a client retries.
 const PATIENCE: Nanos = Nanos::from_millis(20_000);
 
 fn forms() -> Vec<(&'static str, Options)> {
@@ -26,10 +28,11 @@ fn forms() -> Vec<(&'static str, Options)> {
     ]
 }
 
-/// Bytes of values so long that all deletes of a full store fit in one memtable, which nothing flushes by itself.
+/// The length in bytes of values with which all deletes of a full store fit in one memtable, which
+/// is not flushed by itself.
 const LONG: u32 = 3_000;
 
-/// Puts a value of so many bytes under a number, or one of some length.
+/// Puts a value under a number: of the given length, or of a random length.
 async fn put_one(
     engine: &Engine<MemoryMedium>,
     (n, len): (u64, Option<u32>),
@@ -40,7 +43,7 @@ async fn put_one(
     engine.put(&n.to_be_bytes(), value, WriteOptions::default(), Nanos::ZERO).await
 }
 
-/// Puts values until the store is full; how many.
+/// Puts values until the store is full. Returns their number.
 async fn fill_with(engine: &Engine<MemoryMedium>, len: Option<u32>, rng: &mut Rng) -> u64 {
     for n in 0..1_000_000 {
         match put_one(engine, (n, len), rng).await {
@@ -52,7 +55,7 @@ async fn fill_with(engine: &Engine<MemoryMedium>, len: Option<u32>, rng: &mut Rn
     panic!("it takes everything");
 }
 
-/// Puts, and asks again while the store says that it is full. How often that was, or the last answer.
+/// Puts, and retries while the store is full. Returns the number of retries, or the last error.
 async fn put_with_patience(
     engine: &Engine<MemoryMedium>,
     handle: &Handle,
@@ -86,7 +89,7 @@ fn a_full_store_takes_puts_again_once_much_of_it_was_deleted() {
             rt.block_on(async move {
                 let rng = &mut Rng::new(seed);
                 let there = fill_with(&engine, len, rng).await;
-                // From all but a few to a third.
+                // Keeps from a third of the keys to only a few.
                 let kept = 2 + seed % 5;
                 for n in (0..there).filter(|n| n % kept != 0 || seed % 2 == 1 && n % 3 == 0) {
                     let options = WriteOptions::default();
@@ -104,7 +107,8 @@ fn a_full_store_takes_puts_again_once_much_of_it_was_deleted() {
     }
 }
 
-/// The index, not the medium, is full. Deletes that memtables still hold are looked at when a put is refused.
+/// The index is full, not the medium. Deletes still in memtables are taken into account when a put
+/// is refused.
 #[test]
 fn an_index_that_is_full_takes_puts_again_once_much_of_it_was_deleted() {
     for seed in seeds(4) {
@@ -130,12 +134,12 @@ fn an_index_that_is_full_takes_puts_again_once_much_of_it_was_deleted() {
     }
 }
 
-/// A key that takes much of an index.
+/// Returns a key that takes much of an index.
 fn key(n: u64) -> Vec<u8> {
     format!("{n:0200}").into_bytes()
 }
 
-/// Puts short values under long keys until the index is full; how many.
+/// Puts short values under long keys until the index is full. Returns their number.
 async fn fill_index(engine: &Engine<MemoryMedium>) -> u64 {
     for n in 0..1_000_000 {
         let value = Value::from_bytes(&[7; 8]);

@@ -1,5 +1,5 @@
-//! Stores with groups that are filled until they refuse to take more: they say so, and go on when something
-//! was deleted.
+//! Stores with groups, filled until they refuse writes: they report that they are full, and accept
+//! writes again after deletes.
 
 use engine::{Engine, Options, Planted, Setup};
 use pages::{Durability, EngineError, Medium, Shape, StoreId, Surroundings, Value, WriteOptions};
@@ -8,12 +8,12 @@ use runtime::{Handle, Nanos, Runtime};
 use crate::memory::{Cells, MemoryMedium, SHAPE};
 use crate::setup::cpu;
 
-/// What a store is made of.
+/// The parameters of a store.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     /// Pages of an append unit, units of an extent, extents.
     shape: (u32, u32, u32),
-    /// 0 for none.
+    /// Pages of a group; 0 for no groups.
     group_pages: u32,
     value_bytes: u32,
     expected_value_bytes: u32,
@@ -34,7 +34,7 @@ impl Case {
             durability: self.durability,
             ..Options::pink()
         };
-        // Too little for a list of single segments, about enough for one of groups.
+        // Too little memory for a list of single segments, about enough for a list of groups.
         let pages = u64::from(medium.shape().extents * medium.shape().pages_per_extent);
         Setup {
             handle: rt.handle(),
@@ -60,7 +60,7 @@ fn name(key: u32) -> [u8; 16] {
     name
 }
 
-/// Puts new keys from `first` on until the store is full. The first that it refuses.
+/// Puts new keys from `first` on until the store is full. Returns the first key refused.
 async fn fill(engine: &Engine<MemoryMedium>, first: u32, case: Case) -> u32 {
     for key in first.. {
         match put(engine, key, case).await {
@@ -77,12 +77,13 @@ async fn put(engine: &Engine<MemoryMedium>, key: u32, case: Case) -> Result<bool
     engine.put(&name(key), value, WriteOptions::default(), Nanos::ZERO).await
 }
 
-/// Fills the store, deletes a third, fills it again; three times. What is in it must be there.
+/// Fills the store, deletes a third and fills it again, three times. All remaining keys must be
+/// readable.
 async fn fill_and_delete(engine: Engine<MemoryMedium>, handle: Handle, case: Case) {
     let mut stored: Vec<u32> = Vec::new();
     let mut next = 0;
     for round in 0..3 {
-        // What was deleted is not free at once.
+        // Space of deleted keys is not free at once.
         while put(&engine, next, case).await.is_err() {
             handle.sleep(Nanos::from_millis(10)).await;
         }
@@ -104,7 +105,7 @@ async fn fill_and_delete(engine: Engine<MemoryMedium>, handle: Handle, case: Cas
     }
 }
 
-/// Groups that were written and copied.
+/// Returns the numbers of groups written and of groups copied.
 fn run(case: Case) -> (u64, u64) {
     let rt = Runtime::new(11);
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(case.shape()), None);
@@ -149,7 +150,8 @@ fn full_stores_with_groups_say_so_and_take_deletes() {
     assert!(groups > 1_000 && moved > 1_000, "{groups} groups written, {moved} copied");
 }
 
-/// Groups keep lists short: where pairs are much shorter than expected, only the pages tell.
+/// Groups keep lists short: if pairs are much shorter than expected, only the number of pages shows
+/// it.
 #[test]
 fn plans_follow_a_last_level_that_outgrows_its_factor() {
     let rt = Runtime::new(12);

@@ -1,4 +1,4 @@
-//! Groups of pages that several write at the same time: each stays together.
+//! Groups of pages written by several tasks at the same time: each group stays together.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Gets that look first at what is in memory.
+//! Gets that first look up the key in memory.
 
 use engine::{Look, Options};
 use pages::{CacheStats, Value, WriteOptions};
@@ -7,7 +7,8 @@ use runtime::{Nanos, Runtime};
 use crate::memory::{Cells, MemoryMedium, SHAPE};
 use crate::setup::create;
 
-/// The medium of these tests leaves no reads to others, so that the look comes to nothing.
+/// The medium of these tests does not support reads outside of the runtime, so the lookup returns
+/// `Look::Ask`.
 #[test]
 fn a_value_that_a_look_leaves_to_a_get_is_missed_once() {
     let rt = Runtime::new(1);

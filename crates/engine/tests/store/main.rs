@@ -1,4 +1,4 @@
-//! The engine on a medium in memory, which does what a test tells it: fail, above all.
+//! The engine on a medium in memory, which injects the failures that a test requests.
 
 mod backwards;
 mod compact;

@@ -1,5 +1,5 @@
-//! A medium in memory. Appends take time, so a power cut (whoever ran it is dropped) loses those under
-//! way; the n-th append to a stream, or the n-th opening for one, fails if it is asked to.
+//! A medium in memory. Appends take time, so a power cut (dropping the runtime) loses those in
+//! flight. On request, the n-th append to a stream, or the n-th opening of an extent for it, fails.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,17 +24,18 @@ pub(crate) const SHAPE: Shape = Shape {
     parallelism: 4,
 };
 
-/// What outlives a power cut.
+/// The state that survives a power cut.
 pub(crate) struct Cells {
     shape: Shape,
     pages: RefCell<Vec<Option<PageImage>>>,
-    /// What each extent is open for, or was last.
+    /// The stream for which each extent is or was last open.
     streams: RefCell<Vec<Option<Stream>>>,
     /// Pages that cannot be read for now.
     unreadable: RefCell<BTreeSet<PageNo>>,
-    /// No page can be read for now of extents of this stream.
+    /// The stream whose extents cannot be read for now.
     failing_stream: Cell<Option<Stream>>,
-    /// Any place can be written, what is released stays, and what cannot be read is lost.
+    /// Whether it behaves like a file: any page can be written, released pages are kept, and reads
+    /// of blank pages do not fail.
     is_file: bool,
 }
 
@@ -43,7 +44,7 @@ impl Cells {
         Rc::new(Self::with(shape, false))
     }
 
-    /// As a file is.
+    /// Returns cells that behave like a file.
     pub(crate) fn of_file(shape: Shape) -> Rc<Self> {
         Rc::new(Self::with(shape, true))
     }
@@ -61,7 +62,7 @@ impl Cells {
         }
     }
 
-    /// Another one with the same contents, all of which can be read.
+    /// Returns a copy with the same contents, all of which can be read.
     pub(crate) fn copy(&self) -> Rc<Self> {
         let copy = Self::with(self.shape, self.is_file);
         copy.pages.borrow_mut().clone_from(&self.pages.borrow());
@@ -69,22 +70,22 @@ impl Cells {
         Rc::new(copy)
     }
 
-    /// What the extent of a page is open for, or was last.
+    /// Returns the stream for which the extent of a page is or was last open.
     pub(crate) fn stream_of(&self, page: PageNo) -> Option<Stream> {
         self.streams.borrow()[self.shape.extent_of(page).0 as usize]
     }
 
-    /// These pages cannot be read from now on until they are written, and others can.
+    /// Makes exactly these pages unreadable until they are written.
     pub(crate) fn set_unreadable(&self, pages: impl IntoIterator<Item = PageNo>) {
         self.unreadable.replace(pages.into_iter().collect());
     }
 
-    /// No page of extents of this stream can be read from now on.
+    /// Makes all pages of this stream's extents unreadable.
     pub(crate) fn fail_reads_of(&self, stream: Option<Stream>) {
         self.failing_stream.set(stream);
     }
 
-    /// A bit of a page is another.
+    /// Flips a bit of a page.
     pub(crate) fn flip(&self, page: PageNo) {
         let mut pages = self.pages.borrow_mut();
         let found = pages[page.0 as usize].as_mut().expect("it was written");
@@ -94,7 +95,7 @@ impl Cells {
         *found = PageImage::new(&bytes);
     }
 
-    /// What a read gives.
+    /// Returns the result of a read.
     fn read(&self, page: PageNo) -> Result<PageImage, MediumError> {
         let fails = self.failing_stream.get().is_some_and(|of| self.stream_of(page) == Some(of));
         let found = self.pages.borrow()[page.0 as usize].clone();
@@ -105,33 +106,33 @@ impl Cells {
             .ok_or(MediumError::Unreadable(page))
     }
 
-    /// The pages that hold anything.
+    /// Returns the pages with contents.
     pub(crate) fn written(&self) -> Vec<PageNo> {
         let pages = self.pages.borrow();
         let written = (0..).zip(pages.iter()).filter(|(_, page)| page.is_some());
         written.map(|(page, _)| PageNo(page)).collect()
     }
 
-    /// A page cannot be read any more.
+    /// Makes a page unreadable for good.
     pub(crate) fn lose(&self, page: PageNo) {
         self.pages.borrow_mut()[page.0 as usize] = None;
     }
 
-    /// The places of an extent's pages.
+    /// Returns the indexes of an extent's pages.
     fn of_extent(&self, extent: ExtentId) -> Range<usize> {
         let start = self.shape.page(extent, 0).0 as usize;
         start..start + self.shape.pages_per_extent as usize
     }
 }
 
-/// What fails, counted from zero.
+/// The operation that fails, counted from zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failing {
     Append(Stream, u64),
     Opening(Stream, u64),
 }
 
-/// The medium. Clones are handles to the same.
+/// The medium. Clones are handles to the same medium.
 #[derive(Clone)]
 pub(crate) struct MemoryMedium {
     handle: Handle,
@@ -141,7 +142,7 @@ pub(crate) struct MemoryMedium {
     openings: Rc<[Cell<u64>; Stream::ALL.len()]>,
     has_failed: Rc<Cell<bool>>,
     after_failure: Rc<RefCell<Vec<Stream>>>,
-    /// How often each page was read.
+    /// The number of reads of each page.
     reads: Rc<RefCell<BTreeMap<PageNo, u32>>>,
 }
 
@@ -163,19 +164,19 @@ impl MemoryMedium {
         self.has_failed.get()
     }
 
-    /// Streams of the appends that began when a failure had been reported.
+    /// Returns the streams of appends that began after a failure was reported.
     pub(crate) fn appended_after_failure(&self) -> Vec<Stream> {
         self.after_failure.borrow().clone()
     }
 
-    /// How often the page was read that was read most often, and all reads.
+    /// Returns the maximum number of reads of a page, and the number of all reads.
     pub(crate) fn reads(&self) -> (u32, u64) {
         let reads = self.reads.borrow();
         let most = reads.values().max().copied().unwrap_or(0);
         (most, reads.values().map(|count| u64::from(*count)).sum())
     }
 
-    /// Begins to count reads anew.
+    /// Resets the read counters.
     pub(crate) fn forget_reads(&self) {
         self.reads.borrow_mut().clear();
     }

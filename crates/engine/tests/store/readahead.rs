@@ -1,5 +1,5 @@
-//! Iterators of trees of tables read ahead by themselves: fewer reads, the same pairs, no more memory than they may
-//! have.
+//! Automatic readahead of iterators over trees of tables: fewer reads, the same pairs, within the
+//! memory limit.
 
 use engine::{Engine, IteratorOptions, Options, Planted, Setup, Step, TableOptions};
 use pages::{Shape, StoreId, Surroundings, Value, WriteOptions};
@@ -41,8 +41,8 @@ fn setup(rt: &Runtime, medium: &MemoryMedium, iterators: IteratorOptions) -> Set
     }
 }
 
-/// Loads, and reads all pairs in order: those from the middle on up to `end`. Returns the pairs and how many reads the
-/// Nexts asked for.
+/// Loads a store and reads all pairs in order, or those from the middle to `end`. Returns the pairs
+/// and the number of index reads of the Nexts.
 fn scan(readahead_bytes: u64, buffer_bytes: u64, end: Option<u32>) -> (Pairs, u64) {
     let rt = Runtime::new(5);
     let shape = Shape { extents: 200, ..SHAPE };
@@ -77,7 +77,7 @@ fn iterators_read_ahead_and_give_the_same() {
     let (ahead, fewer) = scan(256 << 10, 64 << 10, None);
     assert!(ahead == plain, "other pairs");
     assert!(fewer * 3 < reads, "{fewer} reads instead of {reads}");
-    // With room for two pages a read brings two along at most, and without any none.
+    // With room for two pages, a read reads at most two more pages; without room, none.
     let (ahead, some) = scan(256 << 10, 2 << 10, None);
     assert!(ahead == plain && fewer < some && some * 3 >= reads, "{some} of {reads} reads");
     assert_eq!(scan(256 << 10, 0, None), (plain, reads));

@@ -1,5 +1,5 @@
-//! A medium that refuses to open an extent, once: for the page store all is as before, and whoever wants one next gets
-//! one that is open.
+//! A medium that refuses to open an extent once: the state of the page store does not change, and
+//! the next writer gets an open extent.
 
 use std::rc::Rc;
 

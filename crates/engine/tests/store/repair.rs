@@ -1,4 +1,4 @@
-//! What is saved of stores whose index is not of single pages.
+//! Salvage of stores whose index does not consist of single pages.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ fn setup(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Setup<Memory
     }
 }
 
-/// A store in which every third key was deleted. Its log is not needed.
+/// Writes a store in which every third key was deleted. Its log is not needed.
 fn write(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Engine<MemoryMedium> {
     let engine = Engine::create(setup(rt, medium, options)).expect("it fits");
     let writing = engine.clone();
@@ -66,7 +66,7 @@ fn write(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Engine<Memor
     engine
 }
 
-/// What is saved: keys, and how many of them nobody is sure of.
+/// Returns the keys that salvage finds, and how many of them are in doubt.
 fn saved(cells: &Rc<Cells>, options: &Options) -> (BTreeSet<u64>, u64) {
     let rt = Runtime::new(2);
     let medium = MemoryMedium::new(&rt.handle(), cells, None);

@@ -1,4 +1,4 @@
-//! What every store of these tests is set up with.
+//! The setup of the stores of these tests.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use runtime::{Cores, Nanos, Rng, Runtime};
 
 use crate::memory::MemoryMedium;
 
-/// Small tables in columns.
+/// Small columnar tables.
 pub(crate) const COLUMNS: ColumnOptions = ColumnOptions {
     entries: 60,
     growth: 2,
@@ -45,7 +45,8 @@ pub(crate) fn setup(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> S
     }
 }
 
-/// A store of small pairs, with a log and memtables of 2 KiB, so that few writes fill what it has.
+/// A store of small pairs, with a log and memtables of 2 KiB, so that few writes fill its
+/// structures.
 pub(crate) fn logged<M: Medium>(rt: &Runtime, medium: M) -> Setup<M> {
     Setup {
         handle: rt.handle(),
@@ -68,7 +69,7 @@ pub(crate) fn logged<M: Medium>(rt: &Runtime, medium: M) -> Setup<M> {
     }
 }
 
-/// A new store of small pairs.
+/// Creates a store of small pairs.
 pub(crate) fn create(
     rt: &Runtime,
     medium: &MemoryMedium,
@@ -77,7 +78,7 @@ pub(crate) fn create(
     Engine::create(setup(rt, medium, options)).expect("it fits")
 }
 
-/// Puts a value of some length under a number.
+/// Puts a value of a random length under a number.
 pub(crate) async fn put_number(
     engine: &Engine<MemoryMedium>,
     n: u64,
@@ -87,7 +88,7 @@ pub(crate) async fn put_number(
     engine.put(&n.to_be_bytes(), value, WriteOptions::default(), Nanos::ZERO).await
 }
 
-/// Puts values under numbers until the store is full; under how many.
+/// Puts values under numbers until the store is full. Returns their number.
 pub(crate) async fn fill(engine: &Engine<MemoryMedium>, rng: &mut Rng) -> u64 {
     for n in 0..1_000_000 {
         match put_number(engine, n, rng).await {
@@ -104,7 +105,7 @@ fn wanted(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// The seeds of trials: the one that was asked for, or so many.
+/// Returns the seeds of trials: the requested one, or the first `trials`.
 pub(crate) fn seeds(trials: u64) -> Range<u64> {
     match wanted("LEVELHEAD_SEED") {
         Some(seed) => seed..seed + 1,

@@ -1,5 +1,5 @@
-//! Two power cuts, each in a checkpoint: what the first left of one must not be put together with what the second left of
-//! another.
+//! Two power cuts, each during a checkpoint: the remains of the two checkpoints must not be
+//! combined.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use crate::setup::logged;
 
 type Pages = RefCell<BTreeMap<PageNo, PageImage>>;
 
-/// What becomes of discarded pages when power fails.
+/// The effect of a power cut on discarded pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Discards {
     Kept,
     Forgotten,
 }
 
-/// What power failing in a checkpoint left.
+/// The state after a power cut during a checkpoint.
 struct Cut {
     /// The last write of each key.
     acknowledged: BTreeMap<u64, u64>,
@@ -30,19 +30,19 @@ struct Cut {
     checkpoint: Vec<PageNo>,
 }
 
-/// A drive with a buffer that a power cut empties: what was not synced may have come to the cells or not, page by page, and
-/// a discard is forgotten.
+/// A drive with a buffer that a power cut empties: each page that was not synced may or may not
+/// have reached the cells, and a discard may be forgotten.
 #[derive(Clone)]
 struct Anywhere {
     handle: Handle,
     cells: Rc<Pages>,
-    /// In the buffer: pages that were written, or discarded.
+    /// The buffer: pages that were written or discarded (`None`).
     buffer: Rc<RefCell<BTreeMap<PageNo, Option<PageImage>>>>,
     streams: Rc<RefCell<BTreeMap<ExtentId, Stream>>>,
-    /// The next sync of a checkpoint never ends.
+    /// Whether the next sync of a checkpoint never ends.
     stops: Rc<Cell<bool>>,
     discards: Discards,
-    /// Its pages, once it has stopped.
+    /// The checkpoint's pages, once its sync has stopped.
     checkpoint: Rc<RefCell<Vec<(PageNo, PageImage)>>>,
 }
 
@@ -59,7 +59,8 @@ impl Anywhere {
         }
     }
 
-    /// Power is cut: `survives` of the checkpoint's pages, by their order, came to the cells.
+    /// Cuts the power. The pages of the checkpoint for whose position `survives` is true have
+    /// reached the cells.
     fn cut(&self, survives: impl Fn(usize) -> bool) {
         for (n, (page, image)) in self.checkpoint.borrow().iter().enumerate() {
             if survives(n) {
@@ -72,14 +73,15 @@ impl Anywhere {
         !self.checkpoint.borrow().is_empty()
     }
 
-    /// What is in the buffer and was not discarded.
+    /// Returns the pages in the buffer that were not discarded.
     fn written(&self) -> Vec<(PageNo, PageImage)> {
         let buffer = self.buffer.borrow();
         buffer.iter().filter_map(|(page, image)| Some((*page, image.clone()?))).collect()
     }
 
-    /// The checkpoint of more than a page that is in the buffer, if there is one that begins an extent. That the
-    /// extent was written before is asked for where its old first page comes up again.
+    /// Returns the buffered checkpoint, if it has more than one page and begins an extent. For
+    /// tests in which the extent's old first page reappears, the extent must have been written
+    /// before.
     fn buffered_checkpoint(&self) -> Vec<(PageNo, PageImage)> {
         let streams = self.streams.borrow();
         let is_manifest = |page| streams.get(&SHAPE.extent_of(page)) == Some(&Stream::Manifest);
@@ -205,7 +207,8 @@ impl Medium for Anywhere {
     }
 }
 
-/// A store whose power is cut in a checkpoint after `before` writes; `None` if there was none.
+/// Runs a store whose power is cut during a checkpoint after `before` writes; `None` if there was
+/// no checkpoint.
 fn run(discards: Discards, len: u32, before: u64, survives: impl Fn(usize) -> bool) -> Option<Cut> {
     let cells = Rc::<Pages>::default();
     let rt = Runtime::new(3);
@@ -234,7 +237,8 @@ fn run(discards: Discards, len: u32, before: u64, survives: impl Fn(usize) -> bo
     Some(Cut { acknowledged, cells, checkpoint })
 }
 
-/// Opens what is there; power is cut in the checkpoint of that. Returns its pages.
+/// Opens the store; power is cut during the checkpoint of that opening. Returns the checkpoint's
+/// pages.
 fn open_and_cut(
     discards: Discards,
     cells: &Rc<Pages>,
@@ -252,7 +256,8 @@ fn open_and_cut(
     medium.pages_of_checkpoint()
 }
 
-/// Whether the store opens with all that was acknowledged.
+/// Returns the first problem of opening the store or of reading an acknowledged write; `None` if
+/// there is none.
 fn first_problem(discards: Discards, cut: &Cut) -> Option<String> {
     let rt = Runtime::new(5);
     let medium = Anywhere::new(&rt, &cut.cells, false, discards);
@@ -268,7 +273,7 @@ fn first_problem(discards: Discards, cut: &Cut) -> Option<String> {
                 Ok(found) => found.value,
                 Err(error) => return Some(format!("key {key}: {error}")),
             };
-            // The write under way when power failed may be there or not.
+            // The write in flight when power failed may or may not have survived.
             let is_right = matches!(found, Some(Value::Synthetic { seed, .. }) if seed >= round);
             if !is_right {
                 return Some(format!("key {key}, written in {round}: {found:?}"));
@@ -293,7 +298,7 @@ fn check(discards: Discards) {
     let lengths = [300, 1_500].into_iter();
     let runs = lengths.flat_map(|len| (20..420).step_by(9).map(move |before| (len, before)));
     for (len, before) in runs {
-        // Of one checkpoint all but its first page comes to the cells, of the other only that.
+        // Of one checkpoint all pages but the first reach the cells, of the other only the first.
         for first_has_the_rest in [true, false] {
             let survives = |n: usize| (n > 0) == first_has_the_rest;
             let Some(cut) = run(discards, len, before, survives) else { continue };

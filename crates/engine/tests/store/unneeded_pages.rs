@@ -1,7 +1,9 @@
-//! Pages of log and manifest that cannot be read. A store on files keeps what it has released: where nobody needs such a page the
-//! store opens, with all that was acknowledged, and where it may be needed it does not open.
+//! Unreadable pages of log and manifest. A store on files keeps released pages: if an unreadable
+//! page is not needed, the store opens with all acknowledged writes; if it may be needed, the store
+//! does not open.
 //!
-//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store unneeded`; `LEVELHEAD_TRIALS=200` asks for more of them.
+//! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store unneeded`;
+//! `LEVELHEAD_TRIALS=200` runs more trials.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,7 +22,7 @@ fn medium(rt: &Runtime, cells: &Rc<Cells>) -> MemoryMedium {
 /// The last write of each key.
 type Acknowledged = BTreeMap<u64, u64>;
 
-/// Writes `count` times under few keys, and loses power. How long values are differs from write to write.
+/// Writes `count` times to few keys and loses power. The length of values varies.
 fn write(
     engine: &Engine<MemoryMedium>,
     count: u64,
@@ -40,7 +42,7 @@ fn write(
     }
 }
 
-/// A store that has lost power after so many writes in each of its lives.
+/// Returns a store that lost power after each of these numbers of writes.
 fn lose_power_after(lives: &[u64]) -> (Rc<Cells>, Acknowledged) {
     let cells = Cells::of_file(Shape { extents: 60, ..SHAPE });
     let mut all = Acknowledged::new();
@@ -61,11 +63,11 @@ fn lose_power_after(lives: &[u64]) -> (Rc<Cells>, Acknowledged) {
     (cells, all)
 }
 
-/// Opens a copy of which these pages cannot be read. Whether that goes well: then all that was acknowledged is there, and what is
-/// written then as well when it is opened once more.
+/// Opens a copy in which these pages cannot be read. Returns whether it opens; if it does, all
+/// acknowledged writes must be readable, as must new writes after another opening.
 ///
 /// # Errors
-/// What is not there, or another reason not to open it than a page that cannot be read.
+/// Returns the missing write, or a reason not to open other than an unreadable page.
 fn opens(
     (cells, acknowledged): &(Rc<Cells>, Acknowledged),
     lost: &[PageNo],
@@ -114,10 +116,11 @@ fn pages_of(cells: &Cells, stream: Stream) -> Vec<PageNo> {
     pages
 }
 
-/// Each page of log or manifest is lost, alone. How many there are, and without how many of them a store opens.
+/// Makes each page of log or manifest unreadable, one at a time. Returns the number of pages, and
+/// the number of those without which the store opens.
 ///
 /// # Errors
-/// The first complaint that says something such.
+/// Returns the first message for which `is_such` is true.
 fn without_each(
     stream: Stream,
     fault: Option<Fault>,
@@ -141,7 +144,7 @@ fn without_each(
     Ok([all, opened])
 }
 
-/// More than a tenth of all pages are not needed, and some are.
+/// Checks that more than a tenth of all pages are not needed, and some are.
 fn check_counts(stream: Stream, [all, opened]: [usize; 2]) -> Result<(), String> {
     if opened > all / 10 && opened < all {
         return Ok(());
@@ -160,7 +163,8 @@ fn one_page_that_cannot_be_read_and_is_not_needed_does_not_shut_a_store() {
 
 #[test]
 fn planted_faults_of_pages_that_cannot_be_read_are_caught() {
-    // What is missing in front of others is told by their numbers; what was acknowledged last, by nothing.
+    // A gap before other pages is detected by their numbers; the loss of the last acknowledged
+    // writes cannot be detected.
     let old = Some(Fault::UnreadableIsOld);
     let lost = without_each(Stream::Log, old, |why| why.contains("is lost"));
     println!("UnreadableIsOld: {}", lost.expect_err("what was acknowledged is not there"));

@@ -1,4 +1,4 @@
-//! Building tables in columns: entries in, pages out.
+//! Builds columnar tables: entries in, pages out.
 
 use pages::format::page::{self, PageKind};
 use pages::format::pointer::PointerFormat;
@@ -7,13 +7,13 @@ use super::{ColumnPages, place, room};
 use crate::format::entry::IndexEntry;
 use crate::lsm::filter::{Filter, key_hash};
 
-/// What entries take in columns. Plain arithmetic.
+/// Computes the size of entries in columns. Pure arithmetic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Measure {
     /// Bytes of a page for a column.
     pub room: usize,
     pub address_bytes: usize,
-    /// Bits of the filter for each key; 0 for no filter.
+    /// Bits of the filter per key; 0 for no filter.
     pub filter_bits: u32,
 }
 
@@ -28,7 +28,7 @@ impl Measure {
         Self { room: room(payload_bytes), address_bytes, filter_bits }
     }
 
-    /// Bytes of a filter for so many keys, the number of hashes among them.
+    /// Returns the bytes of a filter for `entries` keys, including the number of hashes.
     fn filter_bytes(&self, entries: usize) -> usize {
         if self.filter_bits == 0 {
             0
@@ -37,34 +37,37 @@ impl Measure {
         }
     }
 
-    /// Pages that a table of so many entries takes, whose keys take `key_bytes` with their lengths.
+    /// Returns the pages of a table of `entries` entries, whose keys take `key_bytes` bytes with
+    /// their lengths.
     pub(crate) fn pages(&self, entries: usize, key_bytes: usize) -> u32 {
         let of = |bytes: usize| bytes.div_ceil(self.room) as u32;
         of(self.filter_bytes(entries)) + of(key_bytes) + of(entries * self.address_bytes)
     }
 
-    /// The same of several tables in all, at most: the last page of each column may be nearly empty.
+    /// Returns the maximum number of pages of several tables in all: the last page of each column
+    /// may be nearly empty.
     pub(crate) fn most_pages(&self, entries: usize, key_bytes: usize, tables: usize) -> u32 {
         let filter = if self.filter_bits == 0 { 0 } else { 2 * tables };
         let of_all = self.pages(entries, key_bytes + filter);
         of_all + 3 * tables as u32
     }
 
-    /// Bytes of so many entries in all columns.
+    /// Returns the bytes of `entries` entries in all columns.
     pub(crate) fn bytes(&self, entries: usize, key_bytes: usize) -> usize {
         self.filter_bytes(entries) + key_bytes + entries * self.address_bytes
     }
 
-    /// Bytes that a table has at least which has no room for one more entry in `pages` pages.
+    /// Returns the minimum number of bytes of a table that has no room for another entry in `pages`
+    /// pages.
     pub(crate) fn least_bytes(&self, pages: u32) -> usize {
-        // Of three columns, each of which may leave nearly a page empty.
+        // Each of three columns may leave nearly a page empty.
         let filled = (pages as usize).saturating_sub(2) * self.room;
         let entry =
             pages::MAX_KEY_BYTES + 1 + self.address_bytes + self.filter_bits as usize / 8 + 1;
         filled.saturating_sub(entry).max(1)
     }
 
-    /// Entries that so many pages hold at most, in tables of up to `each`.
+    /// Returns the maximum number of entries in `pages` pages, in tables of up to `each` entries.
     pub(crate) fn most_entries(&self, pages: u32, each: usize) -> usize {
         let columns = if self.filter_bits == 0 { 2 } else { 3 };
         let tables = (pages / columns) as usize;
@@ -72,23 +75,23 @@ impl Measure {
     }
 }
 
-/// A table that was built, and is to be written.
+/// A built table that is not written yet.
 pub(crate) struct BuiltTable {
     pub first_key: Box<[u8]>,
     pub entries: u16,
     pub columns: ColumnPages,
-    /// Unsealed.
+    /// The pages, unsealed.
     pub pages: Vec<Vec<u8>>,
 }
 
-/// Entries in order that become a table.
+/// Builds a table from entries in key order.
 pub(crate) struct TableBuilder {
     measure: Measure,
     format: PointerFormat,
     first_key: Box<[u8]>,
-    /// Each behind its length.
+    /// The keys, each after its length.
     keys: Vec<u8>,
-    /// The length of all keys; `None` if they differ.
+    /// The length of all keys; `None` if lengths differ.
     key_len: Option<usize>,
     addresses: Vec<u8>,
     hashes: Vec<u64>,
@@ -113,7 +116,7 @@ impl TableBuilder {
         self.entries
     }
 
-    /// Pages that it has with one more entry of that key.
+    /// Returns the number of pages after adding one more entry of that key.
     pub(crate) fn pages_with(&self, key: &[u8]) -> u32 {
         self.measure.pages(self.entries + 1, self.keys.len() + 1 + key.len())
     }
@@ -134,7 +137,8 @@ impl TableBuilder {
         }
     }
 
-    /// The table of all that was pushed, and the builder is empty again. `forgets` plants a bug: the filter does not know the last key.
+    /// Returns the table of all pushed entries and empties the builder. `forgets` plants a bug: the
+    /// filter does not contain the last key.
     pub(crate) fn finish(&mut self, forgets: bool) -> BuiltTable {
         let entries = u16::try_from(self.entries).expect("tables are cut before that");
         let keys = match self.key_len {
@@ -164,12 +168,12 @@ impl TableBuilder {
     }
 }
 
-/// Keys of one length, without the length in front of each.
+/// Returns keys of one length without their length bytes.
 fn without_lengths(keys: &[u8], length: usize) -> Vec<u8> {
     keys.chunks_exact(1 + length).flat_map(|key| &key[1..]).copied().collect()
 }
 
-/// The pages of a column, unsealed.
+/// Returns the pages of a column, unsealed.
 fn pages_of(kind: PageKind, entries: u16, form: u16, bytes: &[u8], room: usize) -> Vec<Vec<u8>> {
     let count = bytes.len().div_ceil(room);
     let page = |(number, part): (usize, &[u8])| {

@@ -1,4 +1,4 @@
-//! Tables in columns: what was put in comes out, and what is damaged does not.
+//! Tests of columnar tables: built tables can be read, damaged ones are rejected.
 
 use pages::medium::PageNo;
 use pages::specimens::{SHAPE, pointers};
@@ -12,7 +12,7 @@ fn measure(address_bytes: u32, filter_bits: u32) -> Measure {
     Measure::new(SHAPE.payload_bytes, pointers(), address_bytes, filter_bits)
 }
 
-/// A table of these keys; every fifth is deleted.
+/// Builds a table of these keys; every fifth is deleted.
 fn table(keys: &[Vec<u8>], measure: Measure) -> (BuiltTable, Vec<Pointer>) {
     let mut builder = TableBuilder::new(measure, pointers());
     let pointer = |n: u32| match n % 5 {
@@ -47,7 +47,11 @@ fn any_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 128,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn a_table_gives_back_what_was_put_in(
@@ -63,7 +67,7 @@ proptest! {
         let key_bytes = keys.iter().map(|key| key.len() + 1).sum();
         prop_assert!(built.columns.all() <= measure.pages(keys.len(), key_bytes));
         prop_assert!(built.pages.iter().all(|page| page.len() <= SHAPE.payload_bytes as usize));
-        // By a look-up.
+        // Checks lookups.
         let (filter, behind) = pages.split_at(usize::from(built.columns.filter));
         let (of_keys, of_addresses) = behind.split_at(usize::from(built.columns.keys));
         let column = KeyColumn::read(of_keys).expect("it is one");
@@ -79,7 +83,7 @@ proptest! {
             let filter = Filter::from_bytes(&filter).expect("it has bits");
             prop_assert!(keys.iter().all(|key| filter.may_have(key_hash(key))));
         }
-        // All of it.
+        // Checks a read of the whole table.
         let segments = read(&built, &pages).expect("it is a table");
         let of = |page: &PageImage| {
             let segment = MetaSegment::new(page.bytes(), pointers()).expect("it was built");
@@ -93,7 +97,9 @@ proptest! {
 
     #[test]
     fn a_page_that_is_missing_or_another_is_found_out(
-        keys in any_keys(), at in any::<prop::sample::Index>(), other in any::<prop::sample::Index>(),
+        keys in any_keys(),
+        at in any::<prop::sample::Index>(),
+        other in any::<prop::sample::Index>(),
     ) {
         let (built, _) = table(&keys, measure(8, 0));
         let mut pages = images(&built);
@@ -120,7 +126,8 @@ proptest! {
 
 #[test]
 fn a_table_of_the_board_has_as_many_pages_as_there() {
-    // 4,096 entries there: a page of filter, one of keys of 4 bytes, two of addresses of 8; eight times as many in the last level.
+    // The published board has 4,096 entries in a page of filter, one of 4-byte keys and two of
+    // 8-byte addresses; the last level has eight times as many.
     let measure = Measure { room: 16_640 - HEADER_BYTES, address_bytes: 8, filter_bits: 32 };
     assert_eq!(measure.pages(4_096, 4_096 * 4), 1 + 1 + 2);
     assert_eq!(measure.pages(32_768, 32_768 * 4), 8 + 8 + 16);

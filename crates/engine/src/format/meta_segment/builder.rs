@@ -1,4 +1,4 @@
-//! Filling a segment with entries.
+//! Builds a segment from entries.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(crate) struct MetaSegmentBuilder {
     entries: Vec<u8>,
     /// Bytes of all entries at full length.
     full_bytes: usize,
-    /// Length of each entry and of what follows its key; `None` if they differ.
+    /// The length of each entry and of its tail; `None` if they differ.
     alike: Option<(usize, usize)>,
     has_values: bool,
 }
@@ -35,12 +35,12 @@ impl MetaSegmentBuilder {
         }
     }
 
-    /// Bytes of the page that are taken, at full length.
+    /// Returns the used bytes of the page, at full length.
     fn used(&self) -> usize {
         HEADER_BYTES + self.offsets.len() * OFFSET_BYTES + self.full_bytes
     }
 
-    /// Adds an entry, if it fits.
+    /// Adds an entry. Returns whether it fits.
     #[must_use]
     #[inline]
     pub(crate) fn push(&mut self, entry: &IndexEntry<'_>) -> bool {
@@ -60,7 +60,7 @@ impl MetaSegmentBuilder {
         fits
     }
 
-    /// An entry comes, or several, of this length, with so much behind the key.
+    /// Notes the length of one or more new entries and of their tails.
     fn note_lengths(&mut self, len: usize, tail: usize) {
         if self.offsets.is_empty() {
             self.alike = Some((len, tail));
@@ -70,8 +70,8 @@ impl MetaSegmentBuilder {
         self.has_values |= tail > 0;
     }
 
-    /// Adds the entries `range` of `segment`, as many as fit, and returns how many that were. Cost:
-    /// one copy of all of them, where all have the same length and no values.
+    /// Adds as many of the entries `range` of `segment` as fit and returns their number. Cost: a
+    /// single copy if all entries have the same length and no values.
     pub(crate) fn extend(&mut self, segment: &MetaSegment<'_>, range: Range<usize>) -> usize {
         if segment.stride == 0 || segment.layout.has_values {
             return self.extend_one_by_one(segment, range);
@@ -99,7 +99,7 @@ impl MetaSegmentBuilder {
         self.offsets.len()
     }
 
-    /// The page's bytes, unsealed; the builder is empty again.
+    /// Returns the page's bytes, unsealed, and empties the builder.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let count = self.offsets.len() as u16;
         let (stride, tail) = self.alike.take().unwrap_or_default();

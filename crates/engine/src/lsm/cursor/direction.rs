@@ -1,4 +1,4 @@
-//! Which way cursors go, and where they begin. Plain arithmetic on places in lists.
+//! The direction of cursors and their start. Pure arithmetic on positions in lists.
 
 use pages::format::pointer::PointerFormat;
 use runtime::PageImage;
@@ -9,17 +9,17 @@ use crate::lsm::columns::first_key_in;
 use crate::lsm::level::Level;
 use pages::effort::Effort;
 
-/// Which way cursors go through keys.
+/// The direction in which cursors visit keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
-    /// Up the keys, as Next goes.
+    /// Ascending, as for Next.
     Up,
-    /// Down the keys, as Prev goes.
+    /// Descending, as for Prev.
     Down,
 }
 
 impl Direction {
-    /// The first place it comes to in a list of `len`.
+    /// Returns the first index visited in a list of length `len`.
     pub(crate) fn first(self, len: usize) -> Option<usize> {
         match self {
             Self::Up => (len > 0).then_some(0),
@@ -27,7 +27,7 @@ impl Direction {
         }
     }
 
-    /// The place it comes to behind `at` in a list of `len`.
+    /// Returns the index visited after `at` in a list of length `len`.
     pub(crate) fn behind(self, at: usize, len: usize) -> Option<usize> {
         match self {
             Self::Up => (at + 1 < len).then_some(at + 1),
@@ -35,7 +35,7 @@ impl Direction {
         }
     }
 
-    /// What it comes to last of a list.
+    /// Returns the element of a list that is visited last.
     pub(crate) fn last<T>(self, list: &[T]) -> Option<&T> {
         match self {
             Self::Up => list.last(),
@@ -43,7 +43,7 @@ impl Direction {
         }
     }
 
-    /// Whether it comes to `key` before it comes to `other`.
+    /// Whether `key` is visited before `other`.
     pub(crate) fn comes_first(self, key: &[u8], other: &[u8]) -> bool {
         match self {
             Self::Up => key < other,
@@ -52,12 +52,12 @@ impl Direction {
     }
 }
 
-/// Where cursors begin.
+/// The position at which cursors start.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// At the first key that is this one or behind it, and up from there.
+    /// At the first key that is equal to or greater than this key, ascending.
     AtOrAfter(Box<[u8]>),
-    /// At the last key before this one, or the last there is, and down from there.
+    /// At the last key less than this key, or at the last key of all, descending.
     Before(Option<Box<[u8]>>),
 }
 
@@ -69,7 +69,7 @@ impl Target {
         }
     }
 
-    /// The entry of a segment to begin at, if one is there.
+    /// Returns the index of the first entry of a segment to visit, if there is one.
     pub(crate) fn entry_in(&self, segment: &MetaSegment<'_>) -> Option<usize> {
         match self {
             Self::AtOrAfter(key) => Some(segment.lower_bound(key)).filter(|at| *at < segment.len()),
@@ -78,7 +78,7 @@ impl Target {
         }
     }
 
-    /// The segment of a group to begin in, by the group's index.
+    /// Returns the first segment of a group to visit, by the group's index.
     pub(crate) fn place_in(&self, index: &GroupIndex<'_>) -> u16 {
         let place = match self {
             Self::AtOrAfter(key) => index.covering(key),
@@ -88,7 +88,7 @@ impl Target {
         place.unwrap_or(0)
     }
 
-    /// The one of a table's segments to begin in.
+    /// Returns the index of the first segment of a table to visit.
     pub(crate) fn segment_of(&self, segments: &[PageImage], format: PointerFormat) -> usize {
         let behind = match self {
             Self::AtOrAfter(key) => {
@@ -102,8 +102,9 @@ impl Target {
         behind.saturating_sub(1)
     }
 
-    /// Going down, the last segment of `level` that begins before the target: going down begins in it, and nowhere else, so
-    /// that no page is read in which nothing is wanted.
+    /// Returns the last segment of `level` whose first key is less than the target of a descending
+    /// cursor. The cursor starts in this segment and in no other, so that no page is read that has
+    /// no wanted key.
     pub(crate) fn last_segment(&self, level: &Level, effort: &mut Effort) -> Option<usize> {
         match self {
             Self::Before(Some(key)) => match level.covering(key, None, effort) {

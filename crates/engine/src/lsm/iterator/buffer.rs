@@ -1,4 +1,4 @@
-//! How much memory an iterator has for pages and values, and when it is time for more.
+//! The memory limit of an iterator for pages and values, and when to raise it.
 
 use std::cell::Cell;
 
@@ -6,10 +6,10 @@ use pages::medium::Shape;
 
 use crate::options::IteratorOptions;
 
-/// The buffer of an iterator: what it may hold, not what it does.
+/// The buffer of an iterator: its limit, not its current contents.
 pub(super) struct Buffer {
     bytes: Cell<u64>,
-    /// Bytes that were read for values since it grew, or was to.
+    /// Bytes of values read since the buffer last grew or was due to grow.
     read: Cell<u64>,
 }
 
@@ -22,12 +22,13 @@ impl Buffer {
         self.bytes.get()
     }
 
-    /// Pages that it holds.
+    /// Returns the buffer's size in pages.
     pub(super) fn pages(&self, shape: &Shape) -> u64 {
         self.bytes.get() / u64::from(shape.page_bytes)
     }
 
-    /// So many bytes were read for a value. Whether as many were as it holds, so that it is worth more.
+    /// Counts `bytes` bytes read for a value. Returns whether as many bytes were read as the buffer
+    /// holds, so that it is worth enlarging.
     pub(super) fn note_read(&self, bytes: u64) -> bool {
         let read = self.read.get() + bytes;
         let is_enough = read >= self.bytes.get();

@@ -1,4 +1,5 @@
-//! Pages of the index for iterators: read when a cursor comes to them, side by side for a Seek, or ahead of time.
+//! Index reads of iterators: on demand when a cursor needs a page, in parallel for a Seek, or ahead
+//! of time.
 
 use std::rc::Rc;
 
@@ -16,7 +17,8 @@ use crate::lsm::location::{Columns, IndexKind, IndexPage, Location, Piece};
 use crate::lsm::snapshot::Snapshot;
 
 impl<M: Medium> EngineIterator<M> {
-    /// Gives cursors the segments they need. False if it would have to wait and may not.
+    /// Supplies cursors with the segments they need. Returns false if it would have to wait and
+    /// `may_wait` is false.
     pub(super) async fn supply(
         &self,
         position: &mut Position,
@@ -44,8 +46,8 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// The page that a cursor needs: read along with another, asked for ahead of time, in the cache, or read now. `None`
-    /// if it would have to wait and may not.
+    /// Returns the page that a cursor needs: read along with another page, prefetched, cached, or
+    /// read now. Returns `None` if it would have to wait and `may_wait` is false.
     async fn page_for(
         &self,
         position: &mut Position,
@@ -85,8 +87,8 @@ impl<M: Medium> EngineIterator<M> {
         self.read_next(position, snapshot, needed).await.map(Some)
     }
 
-    /// The segments of the table that a cursor needs: asked for ahead of time, or read now, in phases. `None` if it would have to wait
-    /// and may not.
+    /// Returns the segments of the table that a cursor needs: prefetched, or read now, in phases.
+    /// Returns `None` if it would have to wait and `may_wait` is false.
     async fn table_for(
         &self,
         position: &mut Position,
@@ -116,13 +118,13 @@ impl<M: Medium> EngineIterator<M> {
         Ok(Some(Box::pin(reading).await?))
     }
 
-    /// How a table is read that nobody asked for ahead of time.
+    /// Returns the read order of a table that was not prefetched.
     fn phases(&self) -> Order {
         let columns = self.inner.options.columns;
         Order::InPhases(columns.is_some_and(|columns| columns.iterators_read_filters))
     }
 
-    /// What was asked for ahead of time.
+    /// Returns a prefetched segment or table, and makes its read urgent if it has not ended.
     async fn come(&self, at: IndexPage, asked: Asked) -> Result<Piece, EngineError> {
         let read = match asked {
             Asked::Cached(page) => return Ok(Piece::Page(page)),
@@ -137,7 +139,8 @@ impl<M: Medium> EngineIterator<M> {
         read.await
     }
 
-    /// Reads a segment that nobody asked for ahead of time, and others of its level along with it.
+    /// Reads a segment that was not prefetched, and reads following segments of its level along
+    /// with it.
     async fn read_next(
         &self,
         position: &mut Position,
@@ -154,7 +157,7 @@ impl<M: Medium> EngineIterator<M> {
             let mut read = (at.page.0..).map(PageNo).zip(read);
             let (_, first) = read.next().expect("a run has its first page");
             for (page, other) in read {
-                // What is wrong with it is for whoever needs it.
+                // An error of such a page is reported by the reader that needs the page.
                 let checked = self.inner.store.check_page(page, other);
                 let checked = checked.and_then(|image| self.inner.checked_meta(page, image));
                 let Ok(image) = checked else { break };
@@ -166,8 +169,9 @@ impl<M: Medium> EngineIterator<M> {
         Ok(image)
     }
 
-    /// How many pages behind one that is going to be read are worth to be read along: they hold the segments that
-    /// follow it, side by side, and none begins at or after the upper bound.
+    /// Returns the number of pages after `needed` to read along with it: they hold the next
+    /// segments of the level, are adjacent in the same extent, and none begins at or after the
+    /// upper bound.
     fn pages_along(&self, position: &mut Position, snapshot: &Snapshot, needed: Needed) -> u32 {
         let goes_up = position.cursors.direction() == Direction::Up;
         if self.options.readahead_bytes == 0 || needed.at.kind != IndexKind::Segment || !goes_up {
@@ -194,7 +198,7 @@ impl<M: Medium> EngineIterator<M> {
         (1..=wanted).take_while(follows).count() as u32
     }
 
-    /// Reads the segments that cursors need side by side. Returns how many.
+    /// Reads the segments that cursors need, in parallel. Returns the number of pages read.
     pub(super) async fn read_all(
         &self,
         snapshot: &Rc<Snapshot>,
@@ -240,7 +244,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Begins to read a table for a Seek, in phases.
+    /// Starts reading a table for a Seek, in phases.
     fn seek_table(
         &self,
         needed: Needed,
@@ -249,8 +253,8 @@ impl<M: Medium> EngineIterator<M> {
         self.read_apart(needed.at, IoClass::ClientRead, self.phases(), snapshot)
     }
 
-    /// Gives cursors those of the segments they need that are in the cache. Whether that is all of
-    /// them. A Seek looks for a key, as a Get does.
+    /// Supplies cursors with the needed segments that are in the cache. Returns whether these were
+    /// all. A Seek counts as a point access, like a Get.
     async fn supply_cached(
         &self,
         position: &mut Position,
@@ -263,7 +267,7 @@ impl<M: Medium> EngineIterator<M> {
         }
         needed.retain(|needed| {
             if needed.at.table().is_some() {
-                return true; // its pages are looked for one by one
+                return true; // its pages are looked up one by one
             }
             let cached = self.inner.cached_page(needed.at.page, Access::Point);
             let is_missing = cached.is_none();
@@ -276,7 +280,7 @@ impl<M: Medium> EngineIterator<M> {
         needed.is_empty()
     }
 
-    /// Asks for the segment that follows the one in use, in each level.
+    /// Prefetches the segment after the current one, in each level.
     pub(super) fn prefetch_index(&self, position: &mut Position, snapshot: &Rc<Snapshot>) {
         if !self.options.index_prefetch {
             return;
@@ -300,7 +304,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Begins to read a segment that is not needed yet.
+    /// Starts reading a segment that is not needed yet.
     fn prefetch(
         &self,
         at: IndexPage,
@@ -310,7 +314,7 @@ impl<M: Medium> EngineIterator<M> {
         self.read_apart(at, IoClass::IndexPrefetch, Order::AtOnce, snapshot)
     }
 
-    /// Reads a segment or a table in a task of its own.
+    /// Reads a segment or table in a separate task.
     fn read_apart(
         &self,
         at: IndexPage,
@@ -330,8 +334,8 @@ impl<M: Medium> EngineIterator<M> {
         })
     }
 
-    /// Whether a segment begins at or after the upper bound, going up. Going down, cursors do not come to one that ends below the
-    /// lower bound.
+    /// Whether a segment begins at or after the upper bound, for ascending cursors. Descending
+    /// cursors never reach a segment that ends below the lower bound.
     fn is_beyond(&self, position: &Position, snapshot: &Snapshot, needed: Needed) -> bool {
         let goes_up = position.cursors.direction() == Direction::Up;
         let end = self.upper_bound.as_ref().filter(|_| goes_up);
@@ -344,7 +348,7 @@ impl<M: Medium> EngineIterator<M> {
     }
 }
 
-/// Pages that are taken in where a cursor needs this.
+/// Returns the number of pages that a cursor decodes for this segment or table.
 fn pages_of(at: IndexPage) -> u32 {
     at.table().map_or(1, |table| table.pages.behind_filter())
 }

@@ -1,35 +1,36 @@
-//! Pages of the index that are read along with one that an iterator needs, as `RocksDB` reads ahead of its iterators
-//! (`BlockPrefetcher`, 6.23): from the third page in order on, 8 KiB first, then twice as much each time. Decisions only.
+//! Automatic readahead of index pages for iterators, modeled on `RocksDB` (`BlockPrefetcher`,
+//! 6.23): it starts with the third sequential page, with 8 KiB at first, and doubles each time.
+//! Decisions only, no I/O.
 
 use std::collections::VecDeque;
 
 use pages::medium::PageNo;
 use runtime::PageImage;
 
-/// Pages in order that are read by themselves.
+/// The number of sequential pages that are read alone before readahead starts.
 const READS_BEFORE: u32 = 2;
-/// What is read along at first, in bytes.
+/// The initial readahead size in bytes.
 const FIRST_BYTES: u64 = 8 << 10;
 
-/// What was read along in one level.
+/// The readahead state of one level.
 #[derive(Default)]
 pub(super) struct Readahead {
-    /// The page behind the last one that was used.
+    /// The page after the last one that was used.
     next: Option<PageNo>,
-    /// Reads in order so far.
+    /// The number of sequential reads so far.
     reads: u32,
-    /// Pages that were read along the last time.
+    /// The number of pages of the last readahead.
     pages: u32,
     kept: VecDeque<(PageNo, PageImage)>,
 }
 
 impl Readahead {
-    /// Pages that wait to be used.
+    /// Returns the number of pages that were read ahead and not used yet.
     pub(super) fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// A page that was read along; those before it are not wanted any more.
+    /// Returns a page that was read ahead. Drops the pages before it, which are no longer wanted.
     pub(super) fn take(&mut self, page: PageNo) -> Option<PageImage> {
         while let Some((number, image)) = self.kept.pop_front() {
             if number == page {
@@ -40,8 +41,8 @@ impl Readahead {
         None
     }
 
-    /// `page` is going to be read: how many of those behind it to read along, where a page has `page_bytes` and there
-    /// may be up to `most_bytes`.
+    /// Returns the number of pages to read along with `page`, which is about to be read. A page has
+    /// `page_bytes` bytes; the readahead is limited to `most_bytes` bytes.
     pub(super) fn along(&mut self, page: PageNo, page_bytes: u64, most_bytes: u64) -> u32 {
         if self.next != Some(page) {
             (self.reads, self.pages) = (0, 0);
@@ -57,7 +58,7 @@ impl Readahead {
         self.pages
     }
 
-    /// A page has come along.
+    /// Stores a page that was read ahead.
     pub(super) fn keep(&mut self, page: PageNo, image: PageImage) {
         self.kept.push_back((page, image));
     }
@@ -86,7 +87,7 @@ mod tests {
             read,
             [(10, 0), (11, 0), (12, 1), (14, 2), (17, 4), (22, 8), (31, 16), (48, 32)]
         );
-        // Another place: all anew, and what was kept is gone.
+        // A jump to another position resets the readahead and drops the kept pages.
         assert_eq!(readahead.along(PageNo(500), 8 << 10, 256 << 10), 0);
         readahead.keep(PageNo(501), PageImage::new(&[]));
         assert!(readahead.take(PageNo(700)).is_none() && readahead.kept() == 0);

@@ -1,4 +1,5 @@
-//! Values of an iterator: the reads of those at hand and further on, and how many of them have room in its buffer.
+//! Values of an iterator: reads of the current and of later values, and the number of values that
+//! fit in its buffer.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,23 +15,23 @@ use crate::cache::Access;
 use crate::lsm::fetch::{Fetch, UnderWay, fetch};
 use crate::lsm::snapshot::Snapshot;
 
-/// A pair that the merge has come past.
+/// A pair that the merge has passed.
 pub(super) struct Item {
     pub key: Box<[u8]>,
     pub value: Fetch,
-    /// The place of a value that is left in the cache when it is returned.
+    /// The location of a value that is inserted into the cache when it is returned.
     pub to_cache: Option<Pointer>,
 }
 
 impl Item {
-    /// Who wants it: a scan, or somebody who may want it again.
+    /// Returns the kind of access: `Point` for values that may be read again, `Scan` for others.
     fn access(&self) -> Access {
         if self.to_cache.is_some() { Access::Point } else { Access::Scan }
     }
 }
 
 impl<M: Medium> EngineIterator<M> {
-    /// Starts the read of the pair at hand, if others are to be started beside it.
+    /// Starts the read of the current pair's value if reads of others will run in parallel with it.
     pub(super) fn start(&self, item: Item, snapshot: &Rc<Snapshot>, has_company: bool) -> Item {
         match item.value {
             Fetch::Demand(pointer) if has_company => {
@@ -40,7 +41,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Starts the read of a pair further on.
+    /// Starts the read of a later pair's value.
     pub(super) fn start_ahead(
         &self,
         item: Item,
@@ -72,7 +73,7 @@ impl<M: Medium> EngineIterator<M> {
         Item { value: Fetch::UnderWay(UnderWay { page, class, read }), ..item }
     }
 
-    /// Waits for the value of a pair, and leaves it in the cache if it belongs there.
+    /// Waits for the value of a pair, and inserts it into the cache if it belongs there.
     pub(super) async fn finish(
         &self,
         item: Item,
@@ -83,7 +84,7 @@ impl<M: Medium> EngineIterator<M> {
         if let Some(pointer) = to_cache
             && !self.inner.has_page_of(pointer)
         {
-            // By itself: what follows it in the order of keys lies elsewhere.
+            // Without its page: the keys that follow this one have their values on other pages.
             self.inner.keep_value(&key, pointer, &value, None);
         }
         Ok((key, value))
@@ -114,7 +115,7 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Makes the reads of a value urgent: those to come, and those under way.
+    /// Makes the reads of a value urgent: those in flight and those to come.
     fn promote(&self, value: &UnderWay) {
         value.class.set(IoClass::ClientRead);
         let payload = self.inner.store.shape.payload_bytes;
@@ -125,30 +126,31 @@ impl<M: Medium> EngineIterator<M> {
         }
     }
 
-    /// Values being read; those that a Seek left behind among them, so that Seek after Seek does
-    /// not pile up reads that nobody wants.
+    /// Returns the number of values being read. It includes the reads that previous Seeks left
+    /// behind, so that a series of Seeks does not pile up unwanted reads.
     pub(super) fn under_way(&self) -> usize {
-        Rc::strong_count(&self.pages) - 1 // each read has the pages to put its own there
+        Rc::strong_count(&self.pages) - 1 // each read holds a reference to the pages
     }
 
-    /// Values that fit in the iterator's buffer, by the longest one that was expected or came:
-    /// pointers hold no lengths, so how long those ahead are shows only when they are read.
+    /// Returns the number of values that fit in the iterator's buffer, estimated by the longest
+    /// value expected or seen: pointers do not contain lengths, so the length of a value is known
+    /// only after its read.
     pub(super) fn values_in_buffer(&self) -> u32 {
         let value = u64::from(self.longest.get());
         let page = u64::from(self.inner.store.shape.page_bytes);
         let takes = if value < page { value } else { value.next_multiple_of(page) };
-        // Pages that are to be kept besides those of the values ahead have their room apart.
+        // Pages that are kept in addition to those of prefetched values have separate room.
         let buffer = self.buffer.bytes();
         let kept = self.options.kept_bytes(buffer, page);
         (buffer.saturating_sub(kept) / takes.max(1)).max(1) as u32
     }
 
-    /// Bytes that are read for a value.
+    /// Returns the number of bytes read for a value of `len` bytes.
     pub(super) fn bytes_of_value(&self, len: u64) -> u64 {
         len.max(1).next_multiple_of(self.inner.store.shape.page_bytes.into())
     }
 
-    /// As much was read as the buffer holds: it is doubled, if there is memory.
+    /// Doubles the buffer after as many bytes were read as it holds, if memory allows.
     pub(super) fn grow_buffer(&self) {
         let more = self.buffer.bytes().min(self.options.buffer_bytes - self.buffer.bytes());
         if more > 0 && self.inner.grow_buffer(&self.hold, more) {

@@ -1,8 +1,9 @@
-//! Compaction of tables: picked by `crate::tables::picker`, merged in steps, written as they come.
+//! Compaction of tables: picked by `crate::tables::picker`, merged in steps, written as pages
+//! become full.
 //!
-//! A job holds as many pages of each input as are read at a time, and those that are written at a time. Its
-//! tables are busy until it ends; the rest of the tree goes on. Space for all that it may write is promised
-//! before it begins.
+//! A job holds the readahead pages of each input and the pages that are written at a time. Its
+//! tables are busy until it ends; the rest of the tree is not blocked. Space for its largest
+//! possible output is promised before it begins.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,24 +26,24 @@ use crate::tables::picker::{Running, grandparents, least_jobs, removed};
 use crate::tables::space::{Contents, most_early};
 use crate::tables::tree::TreeEdit;
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ended {
     Done,
-    /// It gave way to L0; what it wrote is garbage.
+    /// The job gave way to L0; its output is garbage.
     Discarded,
 }
 
-/// What there is to compact.
+/// The result of looking for a job.
 enum Fitting {
     Job(Box<TableJob>),
-    /// Something, and the smallest job lacks so many extents.
+    /// A compaction is due, but the smallest job needs this many extents, which are not free.
     Short(usize),
     NothingDue,
 }
 
 impl<M: Medium> Inner<M> {
-    /// One of the tasks that compact tables, for ever.
+    /// Runs one of the tasks that compact tables, forever.
     pub(crate) async fn compact_tables_forever(self: Rc<Self>, worker: Worker) {
         loop {
             let Some((job, promise)) = self.next_job(worker) else {
@@ -63,7 +64,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The compaction that is due most, its tables claimed and its space promised.
+    /// Returns the most urgent compaction, with its tables claimed and its space promised.
     fn next_job(&self, worker: Worker) -> Option<(TableJob, Option<Promise<'_>>)> {
         let tables = self.tables_of();
         let is_wanted = || match worker {
@@ -93,8 +94,8 @@ impl<M: Medium> Inner<M> {
         Some((job, promise.map(|promise| promise.expect("it fits"))))
     }
 
-    /// The compaction that is due most, of those that `may_begin`, and that there is space for; where there is
-    /// none for a usual one, the smallest there can be.
+    /// Returns the most urgent compaction that `may_begin` and that has space; if a usual job has
+    /// no space, the smallest possible job.
     fn job_that_fits(&self, squeezes: bool, may_begin: impl Fn(&TableJob) -> bool) -> Fitting {
         let (tables, shape) = (self.tables_of(), &self.store.shape);
         let short_of = Cell::new(0);
@@ -117,7 +118,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether compactions could still make the tree smaller, if levels are made of tables.
+    /// Whether levels are made of tables and compactions could still shrink the tree.
     pub(crate) fn tables_can_shrink(&self) -> bool {
         self.options.is_leveled() && matches!(self.job_that_fits(true, |_| true), Fitting::Job(_))
     }
@@ -150,7 +151,7 @@ impl<M: Medium> Inner<M> {
         self.store.room.notify_all();
     }
 
-    /// Extents that the tables of a job take at most.
+    /// Returns the maximum number of extents of a job's output.
     fn extents_of_job(&self, job: &TableJob) -> usize {
         let tables = self.tables_of();
         let contents = self.contents_of(job.inputs());
@@ -168,7 +169,8 @@ impl<M: Medium> Inner<M> {
         tables.form.extents_of_many(&contents, early) + rest
     }
 
-    /// Extents that the smallest job takes with what a compaction within L0 gives: it must not have to wait.
+    /// Returns the extents of the smallest job that takes the output of a compaction within L0:
+    /// that job must not have to wait for space.
     fn extents_after_intra_l0(&self, job: &TableJob) -> usize {
         let form = &self.tables_of().form;
         let upper = self.contents_of(job.inputs());
@@ -176,20 +178,22 @@ impl<M: Medium> Inner<M> {
         form.extents_of_many(&merged, 0) + form.extents_of_rest(&upper)
     }
 
-    /// Bytes that a table and what it meets two levels down may have.
+    /// Returns the maximum number of bytes of a table together with the tables it overlaps two
+    /// levels down.
     fn most_met_bytes(&self, job: &TableJob) -> f64 {
         let most = self.tables_of().options.max_compaction_bytes as f64;
         if job.frugal.is_some() { f64::INFINITY } else { most }
     }
 
-    /// What the merge of these tables gives at most.
+    /// Returns an upper bound of the merge output of these tables.
     fn contents_of<'t>(&self, tables: impl IntoIterator<Item = &'t Rc<Table>>) -> Contents {
         let contents = Contents::of(tables);
         let bytes = contents.data_pages as usize * self.inlining.room();
         Contents { data_pages: self.inlining.most_pages(bytes), ..contents }
     }
 
-    /// Extents that the smallest jobs out of every level find free at least, so that compaction goes on.
+    /// Returns the number of extents to keep free for the largest of the smallest jobs of all
+    /// tables, so that compaction can always continue.
     pub(crate) fn extents_of_least_jobs(&self) -> usize {
         let tables = self.tables_of();
         let tree = tables.tree();
@@ -239,7 +243,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Pages that a job has in hand.
+    /// Returns the number of pages that a job holds in memory.
     fn buffers_of(&self, job: &TableJob) -> usize {
         let options = &self.tables_of().options;
         let upper = if job.from == 0 { job.upper.len() } else { 1 };
@@ -248,7 +252,7 @@ impl<M: Medium> Inner<M> {
         (bytes / u64::from(self.store.shape.page_bytes)) as usize
     }
 
-    /// Merges the tables of a job, and writes what comes of it. `None` if it was given up on the way.
+    /// Merges the tables of a job and writes the result. Returns `None` if the job was discarded.
     async fn merge_tables(
         &self,
         job: &TableJob,
@@ -316,7 +320,8 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// The runs of a job, newest first: each table of L0 is one, and what comes of another level is one.
+/// Returns the runs of a job, newest first: each table of L0 is a run; the tables of another level
+/// form one run.
 fn readers(job: &TableJob) -> Vec<RunReader> {
     let mut readers: Vec<RunReader> = match job.from {
         0 => job.upper.iter().map(|table| RunReader::new([Rc::clone(table)])).collect(),

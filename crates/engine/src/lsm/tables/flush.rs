@@ -1,4 +1,4 @@
-//! Flush: a frozen memtable becomes a table of L0.
+//! Flush: writes a frozen memtable as a table of L0.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::tables::space::Contents;
 use crate::tables::tree::TreeEdit;
 
 impl<M: Medium> Inner<M> {
-    /// Writes the entries of a flush as a table of L0, whatever the flushes before it do.
+    /// Writes the entries of a flush as a table of L0, independently of earlier flushes.
     pub(crate) async fn write_to_l0(
         &self,
         number: FlushNo,
@@ -41,8 +41,8 @@ impl<M: Medium> Inner<M> {
         Ok(table.expect("a memtable that is flushed holds something"))
     }
 
-    /// Installs the table of a flush together with the end of its memtable: a reader finds its entries in one or the
-    /// other.
+    /// Installs the table of a flush in the edit that drops its memtable, so that a reader finds
+    /// the entries in exactly one of the two.
     pub(crate) async fn install_in_l0(
         &self,
         table: Rc<Table>,
@@ -55,7 +55,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Extents of the table that these entries give.
+    /// Returns the number of extents of a table with these entries.
     fn extents_of_flush(&self, entries: &[NewEntry]) -> usize {
         let format = self.store.format;
         let bytes =

@@ -1,4 +1,4 @@
-//! Reading the tables that a compaction merges, a stretch at a time.
+//! Incremental reads of the tables that a compaction merges.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -12,22 +12,22 @@ use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::tables::open_table::Table;
 
-/// A run that is being read: tables in key order, from a page on.
+/// A run being read: tables in key order, from a page on.
 pub(crate) struct RunReader {
     tables: VecDeque<Rc<Table>>,
     page: u32,
-    /// Pages read so far.
+    /// The number of pages read so far.
     pub read: u64,
 }
 
 impl RunReader {
-    /// The run of `tables`, which are in key order.
+    /// Returns the run of `tables`, which must be in key order.
     pub(crate) fn new(tables: impl IntoIterator<Item = Rc<Table>>) -> Self {
         Self { tables: tables.into_iter().collect(), page: 0, read: 0 }
     }
 
-    /// The next pages, as many as are read at a time, and whether they are the last ones. One read is under
-    /// way at a time, as in a thread of `RocksDB`'s.
+    /// Reads the next pages, up to the readahead size. Returns them and whether they are the last
+    /// ones. One read is in flight at a time, as in a compaction thread of `RocksDB`.
     pub(crate) async fn next<M: Medium>(
         &mut self,
         inner: &Inner<M>,
@@ -52,7 +52,7 @@ impl RunReader {
     }
 }
 
-/// A page that was read, if it is what the table's index says, so that a merge gets its keys in order.
+/// Checks that a page matches the table's index, so that a merge gets its keys in order.
 fn listed<M: Medium>(
     inner: &Inner<M>,
     table: &Table,

@@ -1,4 +1,4 @@
-//! Opening tables: their indexes are read.
+//! Opening of tables: reads their indexes.
 
 use std::rc::Rc;
 
@@ -15,10 +15,11 @@ use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 
 impl<M: Medium> Inner<M> {
-    /// Takes over the tables that a manifest has.
+    /// Opens the tables of a manifest.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] if the index of a table is damaged, [`EngineError::Medium`].
+    /// [`EngineError::Corrupt`] if the index of a table is damaged; [`EngineError::Medium`] if it
+    /// cannot be read.
     pub(crate) async fn open_tables(&self, tree: &Tree<Rc<TableMeta>>) -> Result<(), EngineError> {
         let tables = self.tables_of();
         let mut levels = Vec::with_capacity(tree.levels().len());

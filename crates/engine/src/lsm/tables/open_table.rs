@@ -1,4 +1,4 @@
-//! A table of a running store: what the tree knows of it, and its index and filter.
+//! A table of a running store: its metadata, its index and its filter.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,16 +10,16 @@ use crate::lsm::pool::Pool;
 use crate::tables::score::Candidate;
 use crate::tables::table::{Described, TableIndex, TableMeta};
 
-/// A table of an open store: its index and filter are in memory.
+/// An open table: its index and filter are in memory.
 pub(crate) struct Table {
     pub meta: Rc<TableMeta>,
     pub chunk: Rc<Chunk>,
-    /// A compaction reads it.
+    /// Whether a compaction reads it.
     pub is_busy: Cell<bool>,
 }
 
 impl Table {
-    /// The table that `meta` describes, with its index.
+    /// Returns the table that `meta` and its index describe.
     pub(crate) fn new(
         meta: Rc<TableMeta>,
         index: &TableIndex,

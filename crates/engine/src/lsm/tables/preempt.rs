@@ -1,5 +1,5 @@
-//! Between two steps of a merge: compactions below L0 give way to those out of L0, and to clients. What to do is
-//! decided in `crate::tables::preempt`.
+//! Preemption between two steps of a merge: compactions below L0 give way to those out of L0, and
+//! to clients. The decisions are made in `crate::tables::preempt`.
 
 use std::rc::Rc;
 
@@ -20,13 +20,14 @@ use crate::tables::picker::removed;
 use crate::tables::preempt::{Standing, Turn, turn};
 use crate::tables::tree::TreeEdit;
 
-/// After this time it is asked again whether clients need the medium: SILK's interval.
+/// The interval at which a paused compaction checks whether clients still need the medium (SILK's
+/// interval).
 const PAUSE: Nanos = Nanos::from_millis(10);
 
-/// How urgent the reads and writes of a compaction are.
+/// The urgency of a compaction's reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Urgency {
-    /// As those out of L0.
+    /// The urgency of compactions out of L0.
     L0,
     Rest,
 }
@@ -47,10 +48,10 @@ impl Urgency {
     }
 }
 
-/// What a job knows of those it may have to give way to.
+/// The state by which a job decides to give way.
 pub(super) struct Courtesy {
     urgency: Urgency,
-    /// When the rest was found out, counted in changes of the tree and of what is under way.
+    /// The change counter of `Tables` at which the other fields were determined.
     seen: Option<u64>,
     blocks_l0: bool,
     l0_runs: bool,
@@ -64,8 +65,8 @@ impl Courtesy {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether a job may have to wait for others than itself. Where space is short compaction is what everybody
-    /// waits for.
+    /// Whether a job may have to wait for other work. If space is short it may not, because then
+    /// all other work waits for compaction.
     fn is_deferrable(&self, job: &TableJob) -> bool {
         job.from > 0 && job.frugal.is_none() && !self.is_squeezing.get()
     }
@@ -74,7 +75,7 @@ impl<M: Medium> Inner<M> {
         self.store.medium.pauses(IoClass::CompactionRead)
     }
 
-    /// Whether a job of any level may begin now: not to give way at once.
+    /// Whether a job of any level may begin now without having to give way at once.
     pub(super) fn may_begin(&self, job: &TableJob) -> bool {
         if job.is_move || !self.is_deferrable(job) {
             return true;
@@ -85,7 +86,7 @@ impl<M: Medium> Inner<M> {
         !is_preempted && !self.is_paused()
     }
 
-    /// Waits until there may be something to do. Nobody tells when a pause ends.
+    /// Waits until there may be work. The end of a pause is not notified, so it is polled.
     pub(super) async fn wait_for_work(&self, worker: Worker) {
         if worker != Worker::L0 && self.is_paused() {
             self.store.handle.sleep(PAUSE).await;
@@ -94,7 +95,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Lets those go first that have to. How urgent the next step is; `None` if there is none.
+    /// Gives way to other work if required. Returns the urgency of the next step; `None` if the job
+    /// must be discarded.
     pub(super) async fn give_way(
         &self,
         job: &TableJob,
@@ -136,9 +138,9 @@ impl<M: Medium> Inner<M> {
         turn(Standing { preemption, blocks_l0, l0_runs, is_paused })
     }
 
-    /// Gives a job up: what it has written counts as written and dead from one edit on, so that its extents
-    /// are released as any others, with their generations known after a power cut too. Until then a cut finds
-    /// what it finds of any job that has not ended.
+    /// Discards a job. One edit marks the pages it wrote as live and dead, so that its extents are
+    /// released like others, and their generations are known after a power cut. A power cut before
+    /// that edit finds the same state as for any unfinished job.
     pub(super) fn discard(
         &self,
         job: &TableJob,

@@ -1,4 +1,4 @@
-//! Writing tables.
+//! Writing of tables.
 
 use std::rc::Rc;
 
@@ -21,12 +21,12 @@ impl<M: Medium> Inner<M> {
         TableBuilder::new(self.store.format, &self.store.shape, bits, forgets)
     }
 
-    /// The table that `meta` describes, open.
+    /// Returns the open table that `meta` describes.
     pub(crate) fn table_of(&self, meta: Rc<TableMeta>, index: &TableIndex) -> Table {
         Table::new(meta, index, &self.store.shape, self.options.prefix_bytes, &self.pool)
     }
 
-    /// Hands the pages that are full to the medium, as soon as they are as many as are written at a time.
+    /// Writes the full pages once there are as many as are written at a time.
     pub(crate) async fn write_full_pages(
         &self,
         builder: &mut TableBuilder,
@@ -43,7 +43,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Ends the table that is being built: it is written then, and nothing refers to it. `None` if it has no
+    /// Ends and writes the current table, to which nothing refers yet. Returns `None` if it has no
     /// entries.
     pub(crate) async fn end_table(
         &self,

@@ -1,4 +1,5 @@
-//! A client that writes the same few keys in batches: after a power cut they are all of one.
+//! A client that writes the same few keys in batches: after a power cut all keys must be of one
+//! batch.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,21 +15,21 @@ use super::{Case, Complaint};
 /// Keys of a batch. They are short, so that a batch fits in half of the smallest memtable.
 const KEYS: u8 = 6;
 
-/// Batches are numbered, and values say their number.
+/// Batches are numbered, and values contain their batch's number.
 #[derive(Default)]
 pub(super) struct Batches {
     asked: Cell<u64>,
-    /// The newest that was acknowledged as durable; 0 if none was.
+    /// The newest batch acknowledged as durable; 0 if none was.
     durable: Cell<u64>,
 }
 
 fn key(number: u8) -> Vec<u8> {
-    // First, last and in the middle of all others.
+    // Before, after and among all other keys.
     vec![number.wrapping_mul(43), b'b']
 }
 
 impl Batches {
-    /// Until something is wrong, or the store is full.
+    /// Writes batches until an error occurs or the store is full.
     pub(super) async fn write(
         self: Rc<Self>,
         engine: Engine<Wild>,

@@ -1,5 +1,5 @@
-//! A medium that is written anywhere, and keeps no promise that it did not make: a power cut leaves of each page any
-//! version since the last one that was synced.
+//! A medium with writes to any page and minimal guarantees: a power cut leaves of each page any
+//! version since the last synced one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,16 +11,16 @@ use runtime::{Handle, IoClass, Nanos, PageImage, Rng, Runtime};
 
 use super::pick;
 
-/// The number of a write or discard, in the order in which they were begun.
+/// The number of a write or discard, in the order of their starts.
 type Number = u64;
 
 /// A page as it was written; blank if it was discarded.
 #[derive(Clone)]
 struct Version {
     by: Number,
-    /// What a read gives.
+    /// The image that a read returns.
     own: PageImage,
-    /// What redundancy gives.
+    /// The image rebuilt from redundancy.
     redundant: PageImage,
 }
 
@@ -30,14 +30,14 @@ fn is_blank(image: &PageImage) -> bool {
 
 #[derive(Clone, Default)]
 struct Place {
-    /// What may come up after a cut, oldest first; the newest is what is read until then.
+    /// The versions that may survive a cut, oldest first; reads return the newest one until then.
     versions: Vec<Version>,
-    /// What was there before.
+    /// The previous contents.
     before: Option<PageImage>,
 }
 
 impl Place {
-    /// Versions in front of `at` do not come up any more.
+    /// Drops the versions before `at`, which can no longer reappear.
     fn forget_before(&mut self, at: usize, discards: Discards) {
         let counts = |image: &PageImage| discards == Discards::Kept || !is_blank(image);
         let older = self.versions[..at].iter().rev().map(|version| &version.own);
@@ -46,7 +46,8 @@ impl Place {
         self.versions.drain(..at);
     }
 
-    /// The write of what should be there was lost: what was there before is read, and redundancy knows better.
+    /// Loses the write of the current contents: reads return the previous contents, redundancy the
+    /// current ones.
     fn lose_write(&mut self) {
         if let [Version { own, .. }] = &mut self.versions[..]
             && let Some(before) = &self.before
@@ -57,16 +58,16 @@ impl Place {
     }
 }
 
-/// What becomes of discards when power fails.
+/// The effect of a power cut on discards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Discards {
     /// Any sync makes them durable.
     Kept,
-    /// They are advice.
+    /// Discards are only advice.
     Forgotten,
 }
 
-/// What a power cut leaves of pages that were not synced.
+/// The version of unsynced pages that a power cut leaves.
 #[derive(Clone, Copy)]
 enum Leaves {
     Any,
@@ -74,7 +75,7 @@ enum Leaves {
     Oldest,
     MostlyNewest,
     MostlyOldest,
-    /// First pages of extents as they were, the others as they were written.
+    /// The old version of the first pages of extents, the new version of other pages.
     OldFirstPages,
     NewFirstPages,
 }
@@ -105,12 +106,12 @@ impl Leaves {
     }
 }
 
-/// What is on a medium, from life to life.
+/// The contents of a medium, across power cuts.
 #[derive(Clone)]
 pub(super) struct Cells {
     pub shape: Shape,
     pub discards: Discards,
-    /// A sync is of all streams.
+    /// Whether a sync of one stream syncs all streams.
     pub syncs_all: bool,
     pub is_redundant: bool,
     places: Rc<RefCell<BTreeMap<PageNo, Place>>>,
@@ -128,7 +129,7 @@ impl Cells {
         Self { shape, discards, syncs_all, is_redundant, places, streams }
     }
 
-    /// Power is cut.
+    /// Cuts the power.
     pub(super) fn cut(&self, rng: &mut Rng) {
         let leaves = pick(rng, &Leaves::ALL);
         for (page, place) in self.places.borrow_mut().iter_mut() {
@@ -139,7 +140,7 @@ impl Cells {
         }
     }
 
-    /// A `share` of the writes that were synced was lost.
+    /// Loses a `share` of the synced writes.
     pub(super) fn lose_writes(&self, share: f64, rng: &mut Rng) {
         for place in self.places.borrow_mut().values_mut() {
             if rng.chance(share) {
@@ -192,14 +193,14 @@ impl Wild {
         self.newest(page).map_or_else(|| PageImage::new(&[]), |version| version.own)
     }
 
-    /// A write or discard begins.
+    /// Begins a write or discard.
     fn begin(&self) -> Number {
         let number = self.0.next.replace(self.0.next.get() + 1);
         self.0.under_way.borrow_mut().insert(number);
         number
     }
 
-    /// It ends within so long.
+    /// Ends a write or discard after a random time of at most `most`.
     fn end(
         &self,
         number: Number,
@@ -214,7 +215,7 @@ impl Wild {
         }
     }
 
-    /// What `is_done` does not come up in an older version.
+    /// Makes the writes for which `is_done` is true durable: older versions can no longer reappear.
     fn make_durable(&self, stream: Stream, is_done: impl Fn(Number) -> bool) {
         let cells = &self.0.cells;
         let streams = cells.streams.borrow();

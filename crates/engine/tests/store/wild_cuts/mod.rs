@@ -1,9 +1,9 @@
-//! Random histories on a medium that keeps no promise that it did not make: many power cuts, in runs and in openings, each
-//! of which leaves of a page any version since the last that was synced; discards are forgotten or not; with redundancy,
-//! writes are lost.
+//! Random histories on a medium with minimal guarantees: many power cuts, during runs and openings,
+//! each of which leaves of a page any version since the last synced one; discards may be forgotten;
+//! with redundancy, writes are lost.
 //!
-//! `LEVELHEAD_SEED=N cargo test -p engine --test store wild_cuts` replays one; `LEVELHEAD_TRIALS` and `LEVELHEAD_FIRST` say
-//! how many there are, and from where.
+//! `LEVELHEAD_SEED=N cargo test -p engine --test store wild_cuts` replays one history;
+//! `LEVELHEAD_TRIALS` and `LEVELHEAD_FIRST` set the number of histories and the first seed.
 
 mod batches;
 mod medium;
@@ -24,7 +24,7 @@ use batches::Batches;
 use medium::{Cells, Discards, Wild};
 use model::{Model, number_of, value};
 
-/// What a trial is about.
+/// The parameters of a trial.
 #[derive(Clone, Debug)]
 struct Case {
     shape: Shape,
@@ -35,9 +35,9 @@ struct Case {
     longest_value: u64,
     clients: u64,
     cuts: u64,
-    /// Power fails within so many nanoseconds of a run.
+    /// The latest time of a power failure in a run, in nanoseconds.
     longest_run: u64,
-    /// Writes say themselves how they are acknowledged.
+    /// Whether each write chooses how it is acknowledged.
     has_any_sync: bool,
 }
 
@@ -110,13 +110,13 @@ impl Case {
     }
 }
 
-/// One trial from life to life.
+/// A trial across power cuts.
 struct Trial {
     seed: u64,
     case: Rc<Case>,
     cells: Cells,
     model: Rc<RefCell<Model>>,
-    /// Another client writes batches.
+    /// Another client that writes batches, if there is one.
     batches: Option<Rc<Batches>>,
     rng: Rng,
 }
@@ -137,7 +137,7 @@ impl Trial {
         Self { batches: Some(Rc::default()), ..self }
     }
 
-    /// Runs it. How often power was cut; `None` if the store does not fit.
+    /// Runs the trial. Returns the number of power cuts; `None` if the store does not fit.
     fn run(mut self) -> Result<Option<u64>, Complaint> {
         for session in 0..=self.case.cuts {
             let rt = Runtime::new(self.seed + session);
@@ -171,7 +171,7 @@ impl Trial {
         Ok(Some(self.case.cuts))
     }
 
-    /// Opens the store. `None` if power fails in the middle of it.
+    /// Opens the store. Returns `None` if power fails during the opening.
     fn open(
         &mut self,
         rt: &Runtime,
@@ -193,7 +193,7 @@ impl Trial {
         opened.take().transpose()
     }
 
-    /// Clients are at work until power fails.
+    /// Runs the clients until power fails.
     fn live(&mut self, rt: &Runtime, engine: &Engine<Wild>, session: u64) {
         for number in 0..self.case.clients {
             let client = Client {
@@ -221,7 +221,7 @@ impl Trial {
     }
 }
 
-/// Has keys of its own.
+/// A client with its own keys.
 struct Client {
     number: u64,
     engine: Engine<Wild>,
@@ -231,7 +231,7 @@ struct Client {
 }
 
 impl Client {
-    /// Until something is wrong, or the store is full.
+    /// Writes and checks until an error occurs or the store is full.
     async fn work(mut self) {
         loop {
             let own = self.rng.below(self.case.keys) / self.case.clients;

@@ -1,4 +1,4 @@
-//! What each key was given, and what a power cut may leave of it.
+//! The writes of each key, and the states that a power cut may leave.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Write {
 #[derive(Default)]
 struct History {
     writes: Vec<Write>,
-    /// The newest that was acknowledged as durable; 0 if none was.
+    /// The newest write acknowledged as durable; 0 if none was.
     durable: u64,
 }
 
@@ -31,14 +31,14 @@ impl History {
         }
     }
 
-    /// What was found is what there is.
+    /// Makes the found write the only one.
     fn settle(&mut self, found: Option<u64>) {
         self.writes.retain(|write| found == Some(write.number));
         self.durable = found.unwrap_or(0);
     }
 }
 
-/// All keys. Writes are numbered, and values say their number.
+/// All keys. Writes are numbered, and values contain their write's number.
 #[derive(Default)]
 pub(super) struct Model {
     keys: BTreeMap<u64, History>,
@@ -46,14 +46,14 @@ pub(super) struct Model {
     complaint: Option<Complaint>,
 }
 
-/// The value that write `number` gives a key.
+/// Returns the value of write `number`.
 pub(super) fn value(number: u64, filling: u64) -> Value {
     let mut bytes = number.to_le_bytes().to_vec();
     bytes.resize(8 + filling as usize, number as u8);
     Value::from_bytes(&bytes)
 }
 
-/// The write that gave a key what was found.
+/// Returns the number of the write whose value was found.
 pub(super) fn number_of(found: Option<Value>) -> Option<u64> {
     let bytes = found?.to_bytes();
     let (number, filling) = bytes.split_first_chunk().expect("values say their number");
@@ -63,7 +63,7 @@ pub(super) fn number_of(found: Option<Value>) -> Option<u64> {
 }
 
 impl Model {
-    /// The number of a write that may take effect from now on.
+    /// Returns the number of a write that may take effect from now on.
     pub(super) fn ask(&mut self, key: u64, is_put: bool) -> u64 {
         self.last += 1;
         self.keys.entry(key).or_default().writes.push(Write { number: self.last, is_put });
@@ -74,7 +74,7 @@ impl Model {
         self.keys.entry(key).or_default().durable = number;
     }
 
-    /// The key's only client has found this.
+    /// Checks a value that the key's only client has read.
     pub(super) fn check_newest(&mut self, key: u64, found: Option<u64>) {
         let newest = self.keys.get(&key).and_then(|history| history.writes.last());
         let expected = newest.filter(|write| write.is_put).map(|write| write.number);
