@@ -95,11 +95,11 @@ pub(super) fn hello(call: &mut Call<'_>) -> Outcome {
         };
         rest = behind;
     }
-    let mut name = None;
+    let (mut credentials, mut name) = (None, None);
     while let [word, behind @ ..] = rest {
         match behind {
             [user, password, behind @ ..] if is(word, "AUTH") => {
-                authenticate(call, Some(user), password)?;
+                credentials = Some((user, password));
                 rest = behind;
             }
             [given, behind @ ..] if is(word, "SETNAME") => {
@@ -111,6 +111,10 @@ pub(super) fn hello(call: &mut Call<'_>) -> Outcome {
                 return Err(Fault::error(format!("Syntax error in HELLO option '{word}'")));
             }
         }
+    }
+    // Only once all options are known to be right: an error leaves the connection as it was.
+    if let Some((user, password)) = credentials {
+        authenticate(call, Some(user), password)?;
     }
     if !call.session.is_authenticated {
         let message = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
@@ -181,7 +185,7 @@ pub(super) fn client(call: &mut Call<'_>) -> Outcome {
             let lines = call.state.clients.lines(call.access.now, |id| which.has(id));
             call.reply.text(&lines);
         }
-        (word, [b"ID" | b"id", id]) if is(word, "KILL") => {
+        (word, [filter, id]) if is(word, "KILL") && is(filter, "ID") => {
             let killed = call.state.clients.kill(parse::integer(id)? as u64);
             call.reply.integer(killed.into());
         }

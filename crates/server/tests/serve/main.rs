@@ -287,6 +287,9 @@ fn strangers_are_kept_out() {
     {
         assert!(client.say(wrong).starts_with("-WRONGPASS"), "{wrong}");
     }
+    // A HELLO that fails changes nothing, even if its password is right.
+    assert!(client.say("HELLO 3 AUTH default secret LATER").starts_with("-ERR Syntax error"));
+    assert!(client.say("GET a").starts_with("-NOAUTH"));
     assert_eq!(client.say("AUTH secret"), "OK");
     assert_eq!(client.say("GET a"), "(nil)");
     assert_eq!(client.say("RESET"), "RESET");

@@ -168,7 +168,7 @@ fn who_takes_no_replies_can_be_ended() {
     let list = client.say("CLIENT LIST");
     let line = list.lines().find(|line| line.contains("lh-pipeline-killed")).expect("its line");
     let id = line.split(' ').find_map(|word| word.strip_prefix("id=")).expect("its number");
-    assert_eq!(client.say(&format!("CLIENT KILL ID {id}")), "1");
+    assert_eq!(client.say(&format!("CLIENT KILL Id {id}")), "1");
     while figure(&mut client, "clients", "connected_clients") > 1 {}
     let mut stream = patient(TcpStream::connect(tcp(&server)).expect("it listens"));
     stream.write_all(&gets(GETS)).expect("the server reads on");
