@@ -566,7 +566,7 @@ impl Drop for Inner {
             let _ = driver.join();
         }
         if self.shared().is_broken() {
-            // Drops the runtime with all I/O. Calls that were running keep their place, and keep
+            // Drops the runtime with all its I/O. Calls that were in progress are leaked and keep
             // the files open, so the locks are released explicitly.
             self.shared = None;
             self.outside.locks.give_up();
