@@ -289,8 +289,8 @@ impl Walk<'_> {
             // Reads one pair at a time, so that an error belongs to the pair after the last one.
             match self.store.next_of_walk(number, beginning.take()) {
                 Ok(None) => return Ok(None),
-                // A key of the maximum length has no successor to start at. The range then starts at
-                // that key, which is skipped here.
+                // A key of the maximum length has no successor to start at. The range then starts
+                // at that key, which is skipped here.
                 Ok(Some((key, _))) if *key < *from => {}
                 Ok(Some((key, value))) => {
                     visit(&key, &value)?;

@@ -231,8 +231,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the key or the value is too long or the store was opened
-    /// read-only, [`Error::Full`] if there is no space, and [`Error::ReadOnly`] if the store takes no
-    /// writes any more; in the last case the write may or may not be durable.
+    /// read-only, [`Error::Full`] if there is no space, and [`Error::ReadOnly`] if the store takes
+    /// no writes any more; in the last case the write may or may not be durable.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.write_one(key, Some(value), self.inner.outside.default_sync)
     }

@@ -87,7 +87,7 @@ fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
     let mut counts = [0; 2];
     for after in (0..READS).step_by(every as usize) {
         for times in [1, u64::MAX] {
-            // Varies the combinations, so that each option is followed by the other.
+            // Varies the combinations: each option follows the other.
             let read_only = (after / every + times % 2) % 4 == 0;
             let options = Options { read_only, ..by_threads() };
             let [opened, refused] = open_while_reads_fail(&three, (after, times), &options);
