@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run -p levelhead --example tour -- DIRECTORY
 //! ```
-//! The directory must not exist. It is kept afterwards for inspection (`levelhead stats --store
-//! DIRECTORY/store`).
+//! The directory must not exist. It is kept afterwards for inspection
+//! (`levelhead stats --store DIRECTORY/store`).
 
 use std::error::Error;
 use std::ops::Bound;
@@ -119,8 +119,8 @@ fn snapshots(store: &Store) -> Result<(), Box<dyn Error>> {
 }
 
 /// A store is a handle that any thread can use. No method returns a future: asynchronous programs
-/// call them from threads that may block, as for file I/O (`tokio::task::spawn_blocking(move ||
-/// store.get(b"apple"))`).
+/// call them from threads that may block, as for file I/O
+/// (`tokio::task::spawn_blocking(move || store.get(b"apple"))`).
 fn other_threads(store: &Store) -> Result<(), Box<dyn Error>> {
     let handle = store.clone();
     let reader = thread::Builder::new().spawn(move || handle.get(b"apple"))?;

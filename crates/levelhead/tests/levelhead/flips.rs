@@ -1,8 +1,8 @@
 //! One changed byte in a store's files: errors report the place, results are correct, and repair
 //! saves only values that once existed. Nothing panics or hangs.
 //!
-//! Each flip has a number, by which it can be repeated: `LEVELHEAD_SEED=17 cargo test -p levelhead
-//! --test levelhead -- --nocapture a_flipped_byte`.
+//! Each flip has a number, by which it can be repeated:
+//! `LEVELHEAD_SEED=17 cargo test -p levelhead --test levelhead -- --nocapture a_flipped_byte`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

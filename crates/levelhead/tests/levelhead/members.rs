@@ -20,7 +20,7 @@ const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 /// Trials; `LEVELHEAD_ROUNDS` sets another number, `LEVELHEAD_SEED` runs one.
 const TRIALS: u64 = 6;
-/// Every so many puts, one waits until all before it are durable.
+/// Of this many puts, one waits until all before it are durable.
 const TOGETHER: u64 = 20;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -30,7 +30,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 enum Trouble {
     /// The disk is full.
     Full,
-    /// After so many more writes, the disk refuses every change.
+    /// The disk refuses every change after `after` more writes.
     ReadOnly { after: u64 },
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn seeds(most: u64) -> Range<u64> {
     wanted("LEVELHEAD_SEED").map_or(0..most, |only: u64| only..only + 1)
 }
 
-/// Runs an ignored test in a separate process, which prints what was acknowledged, and kills it
+/// Runs an ignored test in a separate process, which prints the acknowledged writes, and kills it
 /// after `acknowledgements` lines. Returns the last number printed.
 pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
     let mut heard = 0;
@@ -99,7 +99,7 @@ pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
     })
 }
 
-/// Runs an ignored test in a separate process, which prints what was acknowledged, and kills it
+/// Runs an ignored test in a separate process, which prints the acknowledged writes, and kills it
 /// when `goes_on` returns false. Returns the last number printed.
 pub(crate) fn told_while(test: &str, goes_on: impl FnMut(u32) -> bool) -> Option<u32> {
     told_while_told(test, &[], goes_on)

@@ -13,7 +13,7 @@ const ENOSPC: i32 = 28;
 pub(crate) enum Step {
     /// Requests fail.
     Fail(Vec<usize>, Fails),
-    /// The disk has only so many free bytes.
+    /// The disk has only this many free bytes.
     Fill(Vec<usize>, u64),
     /// All faults end.
     Mend,
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub away: Option<usize>,
     /// The member whose pages are blank.
     pub blank: Option<usize>,
-    /// Members whose power fails, after so many requests during opening.
+    /// Members whose power fails during opening, each after a number of requests.
     pub cut_in_opening: Vec<(usize, u64)>,
     /// The size of each file, in bytes.
     pub capacity: u64,
