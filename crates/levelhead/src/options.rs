@@ -30,7 +30,8 @@ pub enum Durability {
     /// flush of its memtable, or with [`Store::sync`](crate::Store::sync). If the process ends
     /// before that, the write is lost.
     None,
-    /// At once. The write is sent to the drive one millisecond later.
+    /// At once. The write is sent to the drive within a millisecond, after the log groups that are
+    /// queued before it.
     Interval,
     /// Once the write is durable, together with concurrent writes (group commit).
     #[default]
@@ -87,7 +88,7 @@ pub enum Windows {
 ///
 /// - `memory_bytes` for the index and values,
 /// - twice `memtable_bytes` for memtables, and as much again if most writes overwrite keys in the
-///   memtable, because it keeps both versions,
+///   memtable, because it keeps the memory of both versions,
 /// - the pages of a flush, which are as large as a memtable,
 /// - 64 MiB for the snapshots and ranges that are being read.
 ///

@@ -72,9 +72,9 @@ impl Store {
         Self::open_over(&[directory], options)
     }
 
-    /// Opens a store over several directories, which should be on different drives. The order must
-    /// be the one in which the store was created. With three directories or more, one may be lost:
-    /// its contents are rebuilt from the others.
+    /// Opens a store over several directories, which should be on different drives. They must be
+    /// given in the same order each time. With three directories or more, one may be lost: its
+    /// contents are rebuilt from the others.
     ///
     /// # Errors
     /// As [`Self::open`].

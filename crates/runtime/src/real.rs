@@ -228,7 +228,8 @@ impl Real {
 
 /// The next step after a turn.
 pub(crate) enum Next {
-    /// Tasks are ready. First submits queued operations to the kernel, so that they run meanwhile.
+    /// Tasks are ready. The caller first submits queued operations to the kernel, so that they run
+    /// meanwhile.
     Turn,
     /// No task is ready. Sleeps until this instant, if any, or until I/O ends or another thread
     /// sends a letter.
