@@ -1,9 +1,9 @@
-//! Uniform gets of a store on files, alone and beside a writer: rates and percentiles.
+//! Uniform random gets from a store on files, alone and beside a writer: rates and percentiles.
 //!
 //! ```text
 //! cargo run --release -p levelhead --example gets -- DIRECTORY [PAIRS] [SECONDS]
 //! ```
-//! Pairs of 32 bytes + 1 KiB are put if the directory has no store. Values are checked.
+//! Puts pairs of 32-byte keys and 1 KiB values if the directory has no store. Checks each value.
 
 #![expect(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
 #![expect(clippy::disallowed_types, reason = "see above")]
@@ -48,13 +48,13 @@ fn load(store: &Store, pairs: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A number of its own for each turn, so that none asks for what another one did.
+/// Returns a different number on each call, so that no two turns use the same random keys.
 fn turn() -> u64 {
     static TURNS: AtomicU64 = AtomicU64::new(0);
     TURNS.fetch_add(1, Ordering::Relaxed) << 8
 }
 
-/// Gets for a while, on so many threads; nanoseconds of each.
+/// Runs gets on `threads` threads for `span`. Returns the latency of each, in nanoseconds.
 fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
     let one = |thread: u64| {
         let mut rng = runtime::Rng::derive(thread + turn(), "gets");
@@ -74,7 +74,7 @@ fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
     })
 }
 
-/// Several keys at a time, and ranges both ways: pairs a second.
+/// Measures multi-gets and ranges in both directions, in pairs per second.
 fn many(store: &Store, pairs: u64, span: Duration) -> Result<(), levelhead::Error> {
     let mut rng = runtime::Rng::derive(7, "many");
     let (begun, mut count) = (Instant::now(), 0);
@@ -98,7 +98,8 @@ fn many(store: &Store, pairs: u64, span: Duration) -> Result<(), levelhead::Erro
     Ok(())
 }
 
-/// What a get cannot be faster than: one read of a random page of the store's file, past the page cache.
+/// Measures the lower bound of a get: one read of a random page of the store's file, past the page
+/// cache.
 fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>> {
     const PAGE: usize = 4096;
     const DIRECT: i32 = 0x4000;
@@ -123,7 +124,8 @@ fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>>
     }))
 }
 
-/// Gets and nothing but reads, in turns of a tenth of a second: what a drive gives changes from one second to the next.
+/// Alternates gets and plain reads every tenth of a second, because the speed of a drive changes
+/// from one second to the next.
 fn in_turns(
     store: &Store,
     file: &Path,

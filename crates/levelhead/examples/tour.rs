@@ -1,9 +1,10 @@
-//! A tour of a store: everything that a program may do with one, once.
+//! A tour of a store: uses each part of the API once.
 //!
 //! ```text
 //! cargo run -p levelhead --example tour -- DIRECTORY
 //! ```
-//! The directory must not be there; it is left as it is in the end, to be looked at (`levelhead stats --store DIRECTORY/store`).
+//! The directory must not exist. It is kept afterwards for inspection
+//! (`levelhead stats --store DIRECTORY/store`).
 
 use std::error::Error;
 use std::ops::Bound;
@@ -40,16 +41,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Single keys.
+/// Operations on single keys.
 fn points(store: &Store) -> Result<(), Box<dyn Error>> {
-    store.put(b"apple", b"red")?; // durable when it returns
-    store.put_with(b"pear", b"green", Durability::None)?; // durable some time later ...
-    store.sync()?; // ... and now
+    store.put(b"apple", b"red")?; // Durable on return.
+    store.put_with(b"pear", b"green", Durability::None)?; // Durable some time later ...
+    store.sync()?; // ... and now.
     assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));
     assert_eq!(store.multi_get(&["pear", "plum"])?, [Some(b"green".to_vec()), None]);
     assert!(store.exists(b"pear")?);
     store.delete(b"pear")?;
-    store.delete_with(b"plum", Durability::Interval)?; // it has none, which is no error
+    store.delete_with(b"plum", Durability::Interval)?; // Deleting a missing key is not an error.
     let longest = vec![7; store.max_value_bytes() as usize];
     store.put(b"long", &longest)?;
     assert!(store.put(b"long", &[&longest[..], &[7]].concat()).is_err());
@@ -58,7 +59,7 @@ fn points(store: &Store) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Several keys at one instant.
+/// Atomic batches.
 fn batches(store: &Store) -> Result<(), Box<dyn Error>> {
     let mut batch = Batch::new();
     batch.put(b"from", b"90");
@@ -69,20 +70,20 @@ fn batches(store: &Store) -> Result<(), Box<dyn Error>> {
     batch.delete(b"from");
     batch.delete(b"to");
     batch.put(b"transfers", b"1");
-    batch.makes_room(); // a full store takes it too
+    batch.makes_room(); // A full store accepts this batch, too.
     store.write_with(&batch, Durability::Each)?;
     assert_eq!(store.get(b"from")?, None);
     Ok(())
 }
 
-/// How many there are, if all can be read: `count` alone would count an error as one.
+/// Counts the items and returns the first error. `count` alone would count an error as an item.
 fn count<T>(
     mut found: impl Iterator<Item = Result<T, levelhead::Error>>,
 ) -> Result<usize, levelhead::Error> {
     found.try_fold(0, |count, one| one.map(|_| count + 1))
 }
 
-/// Keys in order, with bounds of all kinds, from both ends.
+/// Keys in order, with all kinds of bounds, from both ends.
 fn ranges(store: &Store) -> Result<(), Box<dyn Error>> {
     for day in 1..=9 {
         store.put(format!("day {day}").as_bytes(), day.to_string().as_bytes())?;
@@ -99,13 +100,13 @@ fn ranges(store: &Store) -> Result<(), Box<dyn Error>> {
     let mut days = store.prefix(b"day ");
     let (first, last) = (days.next().ok_or("none")??, days.next_back().ok_or("none")??);
     assert_eq!((&*first.0, &*last.0), (&b"day 1"[..], &b"day 9"[..]));
-    // Keys alone cost no read where the index is in memory.
+    // Keys alone cost no read if the index is in memory.
     assert_eq!(count(store.range(..).keys())?, 11);
     println!("a range holds {} bytes of pairs ahead at most", levelhead::Range::MOST_FETCHED_BYTES);
     Ok(())
 }
 
-/// The store as it was.
+/// Snapshots: the store as it was.
 fn snapshots(store: &Store) -> Result<(), Box<dyn Error>> {
     let before = store.snapshot()?;
     store.put(b"apple", b"green")?;
@@ -117,8 +118,9 @@ fn snapshots(store: &Store) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A store is a handle, for any thread. An asynchronous program has the calls made by threads that may wait, as with files
-/// (`tokio::task::spawn_blocking(move || store.get(b"apple"))`): no method here is a future.
+/// A store is a handle that any thread can use. No method returns a future: asynchronous programs
+/// call them from threads that may block, as for file I/O
+/// (`tokio::task::spawn_blocking(move || store.get(b"apple"))`).
 fn other_threads(store: &Store) -> Result<(), Box<dyn Error>> {
     let handle = store.clone();
     let reader = thread::Builder::new().spawn(move || handle.get(b"apple"))?;
@@ -126,7 +128,7 @@ fn other_threads(store: &Store) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the store does by itself, and may be told to do.
+/// Background work, and calls that wait for it or start it.
 fn background(store: &Store) -> Result<(), Box<dyn Error>> {
     store.settle();
     store.compact()?;
@@ -141,7 +143,7 @@ fn background(store: &Store) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Checked, copied, and saved from damage.
+/// Verification, checkpoint and repair.
 fn copies(store: &Store, directory: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
     let report = store.verify(|progress| match progress {
         Verified::Pairs(pairs) => println!("{pairs} pairs checked"),
@@ -156,7 +158,7 @@ fn copies(store: &Store, directory: &Path, options: &Options) -> Result<(), Box<
     Ok(())
 }
 
-/// Over three directories, of which one may be lost.
+/// A store over three directories, of which one may be lost.
 fn several_directories(directory: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
     let directories = ["a", "b", "c"].map(|name| directory.join(name));
     let store = Store::open_over(&directories, options)?;
@@ -166,7 +168,7 @@ fn several_directories(directory: &Path, options: &Options) -> Result<(), Box<dy
     let store = Store::open_over(&directories, options)?;
     assert_eq!(store.lost(), [directories[1].clone()]);
     assert!(store.exists(b"apple")?);
-    // Whoever wants to know whether all is durable says so; a drop does the same and tells nobody.
+    // Dropping the store also makes it durable, but only `close` returns the error.
     store.close()?;
     Ok(())
 }

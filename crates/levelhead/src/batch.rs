@@ -1,8 +1,9 @@
-//! Several writes at once.
+//! Atomic batches of writes.
 
 use pages::{BatchOptions, BatchWrite, LogSync, Value};
 
-/// Writes that are made at one instant, in the order in which they were added: [`Store::write`](crate::Store::write).
+/// Writes that take effect atomically, in the order in which they were added:
+/// [`Store::write`](crate::Store::write).
 ///
 /// ```
 /// # fn main() -> Result<(), levelhead::Error> {
@@ -25,24 +26,26 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty one.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives `key` a value.
+    /// Sets the value of `key`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         self.writes.push((key.into(), Some(Value::from_bytes(value))));
     }
 
-    /// Takes the value of `key` away, if it has one.
+    /// Deletes `key`, if it has a value.
     pub fn delete(&mut self, key: &[u8]) {
         self.writes.push((key.into(), None));
     }
 
-    /// Says that the batch makes room: what it deletes, or has deleted later, is more than what it puts. A store that is full takes it then, as it
-    /// takes deletes; some of the room that other puts may not have is there for that. When that is used up, because it was not so, or because
-    /// nothing that was deleted has been given back yet, the batch is refused as a put is.
+    /// Declares that the batch frees space: its deletes, or later deletes that it enables, free
+    /// more than its puts take. A full store then accepts the batch, as it accepts deletes; a part
+    /// of the space that is withheld from other puts is reserved for such batches. When that
+    /// reserve is used up, because the declaration was false or the deleted data has not been
+    /// collected yet, the batch is refused like a put.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -63,17 +66,17 @@ impl Batch {
         self.makes_room = true;
     }
 
-    /// Writes in it.
+    /// Returns the number of writes in the batch.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// Takes all writes out of it; it is as a new one.
+    /// Removes all writes and resets [`Self::makes_room`].
     pub fn clear(&mut self) {
         self.writes.clear();
         self.makes_room = false;
@@ -83,7 +86,7 @@ impl Batch {
         BatchOptions { sync: Some(sync), makes_room: self.makes_room }
     }
 
-    /// Copies for the engine; the bytes of values are shared.
+    /// Copies the writes for the engine; the bytes of values are shared.
     pub(crate) fn to_writes(&self) -> Vec<BatchWrite> {
         self.writes.clone()
     }

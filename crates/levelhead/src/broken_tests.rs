@@ -1,4 +1,4 @@
-//! A store within which something panics: nobody waits for ever, and the same process can open it again.
+//! A panic inside a store: all waiting callers return, and the same process can reopen the store.
 
 use std::future::{Ready, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,8 @@ use crate::options::{Io, Options};
 use crate::root::Root;
 use crate::store::Store;
 
-/// Waits in the store for what never happens, with the engine in hand; tells when it has begun, and when that has ended.
+/// Starts a thread that waits forever inside the store and holds the engine. The channel receives
+/// `false` once the wait has begun, and then whether it ended by a panic.
 #[expect(clippy::disallowed_methods, reason = "another thread is what this is about")]
 fn waits(store: &Store) -> mpsc::Receiver<bool> {
     let (sender, receiver) = mpsc::channel();
@@ -69,7 +70,7 @@ fn a_panic_within_is_told_to_all_who_wait_and_the_store_opens_again() {
     std::fs::remove_dir_all(&scratch).expect("it is ours");
 }
 
-/// Threads of this process that stores have begun.
+/// Returns the names of this process's threads that stores have started.
 fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("the system says");
     let comm = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
@@ -78,7 +79,8 @@ fn threads() -> Vec<String> {
     names.filter(|name| begun.contains(&name.trim())).collect()
 }
 
-/// Something panics when all is open, and tasks are at work; or it ends with an error then.
+/// Lets an opening fail after the store is fully open and its tasks run: by a panic, or by an
+/// error.
 fn try_opening(directories: &[PathBuf], io: Io, panics_within: bool) {
     let options = Options { capacity_bytes: 64 << 20, io, ..Options::default() };
     let open = || Store::open_over(directories, &options);
@@ -119,7 +121,7 @@ fn an_opening_that_ends_half_way_leaves_nothing_behind() {
             try_opening(&directories, io, panics_within);
         }
     }
-    // Another test has some as well, until it ends.
+    // Another test may have such threads until it ends.
     let are_gone = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         threads().is_empty()

@@ -1,8 +1,12 @@
-//! Looking after a store: checking all of it, copying it as it is at one instant, saving what is left of a damaged one.
+//! Care of a store: verifying all of it, copying it as it is at one instant, and repairing a
+//! damaged one.
 //!
-//! All three walk over the pairs in key order, by an iterator of one instant: each page of the index and each value is read and
-//! checked against its checksum, and each value against the key that leads to it. Log and manifest are checked when a store is opened. What
-//! nothing leads to (garbage, room) is not looked at. A part of the index that cannot be read is walked around: keys before and behind it are read. Of several directories parity is checked besides, where it is of pages that are in use (`parity.rs`).
+//! All three walk the pairs of one instant in key order. The walk reads each page of the index and
+//! each value, and checks them against their checksums, and each value against the key that refers
+//! to it. The log and the manifest are checked when the store is opened. Unreferenced space
+//! (garbage, free space) is not read. The walk skips a part of the index that cannot be read, and
+//! continues with the keys after it. For a store over several directories, the parity of pages in
+//! use is checked, too (`parity.rs`).
 
 use std::path::{Path, PathBuf};
 
@@ -17,22 +21,23 @@ use crate::root::Root;
 use crate::salvage::{Salvaged, rescue, salvage};
 use crate::store::Store;
 
-/// A place that is damaged, and the keys that may be lost by it.
+/// A damaged place, and the keys that it may affect.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What is wrong: an [`Error::Damaged`] with file and offset.
+    /// The damage: an [`Error::Damaged`] with file and offset.
     pub error: Error,
-    /// The last key before it that can be read; nothing if there is none.
+    /// The last readable key before the damage; `None` if there is none.
     pub after: Option<Box<[u8]>>,
-    /// The first key behind it that can be read; nothing if none is.
+    /// The first readable key after the damage; `None` if there is none.
     pub before: Option<Box<[u8]>>,
-    /// Whether no pair is lost by it, as others have it still: parity that does not agree with the data, or a page that it stands in for. Before another directory is
-    /// lost, it had better be copied.
+    /// Whether the damage affects redundancy only, so that no pair is lost: parity that does not
+    /// agree with the data, or a page that parity can rebuild. Copy the store before another
+    /// directory is lost.
     pub is_redundancy: bool,
 }
 
-/// What a walk over all pairs came to.
+/// The result of a walk over all pairs.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -40,53 +45,61 @@ pub struct Report {
     pub pairs: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Of a store over several directories: stripes of which all chunks were read and compared.
+    /// For a store over several directories: stripes of which all chunks were read and compared.
     pub stripes: u64,
-    /// Stripes of which that could not be done, because a directory has not all of them, or they were being written.
+    /// Stripes that could not be compared, because a directory lacks a part of them or because they
+    /// were being written.
     pub unchecked_stripes: u64,
-    /// What is damaged, in key order, and then redundancy; in the order of places if [`Self::salvaged`] is there.
+    /// The damage found: in key order, followed by damage of redundancy; in order of file position
+    /// if [`Self::salvaged`] is set.
     pub findings: Vec<Finding>,
-    /// Of a repair: pairs among them whose part of the index is damaged. They were taken from the pages with their values: keys that were deleted may be back among them,
-    /// and older values may stand for newer ones.
+    /// For a repair: pairs that were saved although their part of the index is damaged. They come
+    /// from the pages with their values. Deleted keys may be among them, and older values may stand
+    /// in for newer ones.
     pub rescued: u64,
     /// Parts of the index that cannot be read.
     pub(crate) unreadable: Vec<IndexPart>,
-    /// Of a store that did not open: what cannot be known of what was saved.
+    /// For a store that did not open: the reason, and the doubts about the saved pairs.
     pub salvaged: Option<Salvaged>,
 }
 
-/// What is done with a pair.
+/// The function that receives each pair.
 type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 'a;
 
-/// How far [`Store::verify`] has come.
+/// The progress of [`Store::verify`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verified {
-    /// So many pairs were read.
+    /// The number of pairs read so far.
     Pairs(u64),
-    /// All pairs were, and of so many parts of the files, of all that there are, stripes were compared.
+    /// All pairs were read, and the stripes of some extents of the files were compared.
     Stripes {
-        /// Parts so far.
+        /// Extents compared so far.
         parts: u64,
-        /// All of them.
+        /// All extents.
         all: u64,
     },
 }
 
-/// Damage in a row, with no pair between, after which a walk gives up: it does not come past what it cannot place.
+/// Consecutive errors, without a readable pair in between, after which a walk ends: it cannot get
+/// past damage that it cannot locate.
 const MOST_IN_A_ROW: u32 = 1_000;
 
 impl Store {
-    /// Reads and checks every pair as the store is now, while it goes on working. `progress` hears how far it is, every thousand pairs and, of several directories, at
-    /// each part of the files whose stripes are compared.
+    /// Reads and checks every pair of the store as it is now. The store can be used meanwhile.
+    /// `progress` is called every thousand pairs and, for several directories, after each extent
+    /// whose stripes were compared.
     ///
-    /// Of a store over three directories and more it reads every stripe that is in use from all of them and says where parity does not agree with the data, in
-    /// which file; it changes nothing. What is in the log and the manifest alone is not compared.
+    /// For a store over three or more directories it also reads every stripe in use from all of
+    /// them, and reports the file in which parity does not agree with the data. It changes nothing.
+    /// Pages of the log and the manifest are not compared.
     ///
-    /// What is damaged is in the report; of a part of the index that cannot be read, its keys.
+    /// Damage is returned in the report; for an unreadable part of the index the report has its key
+    /// range.
     ///
     /// # Errors
-    /// What keeps it from going on that is no damage: [`Error::TooOld`] if the store could not keep the instant, say.
+    /// Returns errors other than damage, such as [`Error::TooOld`] if the store could not keep the
+    /// instant.
     pub fn verify(&self, mut progress: impl FnMut(Verified)) -> Result<Report, Error> {
         let of_pairs = &mut |pairs| progress(Verified::Pairs(pairs));
         let mut report = self.walk(of_pairs, &mut |_, _| Ok(()))?;
@@ -94,16 +107,21 @@ impl Store {
         Ok(report)
     }
 
-    /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
+    /// Copies the store as it is now to a new store in `directory`, which is created and must not
+    /// hold a store. The copy is durable on return.
     ///
-    /// Its size is that of the pairs, not of what the store has written. It is made with `options`, whose `capacity_bytes` have to
-    /// hold them; 0: what this store can hold, and 16 GiB at least. What they say of opening a store that is there (`read_only`, `replace_lost`) does not count. A store that was opened
-    /// to be read only is copied as well. Nothing is written into the store's own directories.
+    /// The copy is as large as the pairs, not as the store's files. It is created with `options`.
+    /// Their `capacity_bytes` must be enough for the pairs; 0 means the capacity of this store, but
+    /// at least 16 GiB. The options for opening existing stores (`read_only`, `replace_lost`) are
+    /// ignored. A store that was opened read-only can be copied. Nothing is written to the store's
+    /// own directories.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already, or something in the way
-    /// of one, and if it is within one of the store's own directories, also one that is lost. A copy that was not
-    /// finished, because of an error or because the process was ended, is no store: it does not open, and the next store made there takes its place.
+    /// Returns [`Error::Damaged`] if a pair cannot be read, because a checkpoint is complete or
+    /// fails; [`Error::TooOld`] as in [`Self::verify`]; and [`Error::Invalid`] if `directory` holds
+    /// a store or files that are in the way, or is inside one of the store's own directories, even
+    /// a lost one. A copy that was not finished, because of an error or the end of the process, is
+    /// not a store: it does not open, and the next store created there replaces it.
     pub fn checkpoint(
         &self,
         directory: impl AsRef<Path>,
@@ -122,12 +140,12 @@ impl Store {
         Ok(report)
     }
 
-    /// Bytes of pages that its files may have, beside parity.
+    /// Returns the capacity of the store's files in bytes of pages, without parity.
     fn capacity_of_data(&self) -> u64 {
         growth::of_data(self.place().files.len(), self.look(Root::capacity_bytes))
     }
 
-    /// Hands every pair that can be read to `visit`.
+    /// Passes every readable pair to `visit`.
     fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
         let instant = Begun::new(self, Instant::Present, &Limits::default())?;
         let report = Report::default();
@@ -149,14 +167,14 @@ impl Store {
     }
 }
 
-/// A copy that is being made: no store before it is finished.
+/// A copy in progress. It is not a store until it is finished.
 pub(crate) struct Copy {
     store: Store,
     directory: PathBuf,
 }
 
 impl Copy {
-    /// Makes it, of `least` bytes at least unless it is said how large it is to be.
+    /// Creates the copy, with a capacity of at least `least` bytes unless the options give one.
     pub(crate) fn begin(directory: &Path, options: &Options, least: u64) -> Result<Self, Error> {
         let options = Options {
             create_if_missing: true,
@@ -166,7 +184,7 @@ impl Copy {
                 0 => least.max(USUAL_CAPACITY).min(growth::most_capacity(1)),
                 given => given,
             },
-            // Windows are kept on several directories; a copy has one.
+            // Windows need several directories; a copy has one.
             windows: Windows::Off,
             simulated_drive: None,
             ..options.clone()
@@ -179,7 +197,7 @@ impl Copy {
         self.store.put_with(key, value, Durability::None)
     }
 
-    /// What was put is durable, and all there will be.
+    /// Makes all pairs durable and marks the copy as complete.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.store.sync()?;
         directory::finish(&[self.directory])?;
@@ -188,7 +206,8 @@ impl Copy {
     }
 }
 
-/// A range that was begun. It ends with this, also where what is done with a pair, or hears of it, panics: it would keep what it reads from being written over.
+/// An open range. It ends on drop, also if `visit` or `progress` panics: an open range prevents the
+/// space that it reads from being reused.
 struct Begun<'a> {
     store: &'a Store,
     number: u64,
@@ -206,28 +225,28 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// What a walk has before it, the next last.
+/// The remaining work of a walk, in a stack: the next step is last.
 enum Ahead {
-    /// Keys from one on, up to another.
+    /// A range of keys: `from` inclusive, `to` exclusive.
     Keys { from: Box<[u8]>, to: Option<Box<[u8]>> },
     /// A part of the index that cannot be read.
     Gap(Error, IndexPart),
 }
 
-/// A walk over all pairs of one instant, through damage.
+/// A walk over all pairs of one instant that continues past damage.
 struct Walk<'a> {
     store: &'a Store,
-    /// The range of whose instant all ranges are that it reads.
+    /// The range whose instant all ranges of this walk share.
     instant: u64,
     report: Report,
     /// The last key that could be read.
     last: Option<Box<[u8]>>,
-    /// Findings before this one have the key behind them.
+    /// The number of findings for which the next readable key is known.
     open: usize,
 }
 
 impl Walk<'_> {
-    /// Walks over some keys, as far as the index can be read; what is behind that is left ahead.
+    /// Walks a range of keys until a damaged part of the index. Pushes the rest onto `ahead`.
     fn walk_keys(
         &mut self,
         from: Box<[u8]>,
@@ -241,7 +260,7 @@ impl Walk<'_> {
         let ended = self.walk_range(begun.number, &from, progress, visit)?;
         drop(begun);
         let Some((error, part)) = ended else { return Ok(()) };
-        // What is between here and the damaged part other levels may have.
+        // Other levels may have keys between this position and the damaged part.
         let here = self.last.as_deref().map_or_else(Box::default, successor).max(from);
         let is_before_end = |key: &[u8]| to.as_deref().is_none_or(|to| key < to);
         let (first, end) = (part.first.clone(), part.end.clone());
@@ -256,7 +275,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Walks over a range, to its end or up to a part of the index that cannot be read.
+    /// Walks a range until its end or a part of the index that cannot be read.
     fn walk_range(
         &mut self,
         number: u64,
@@ -267,10 +286,11 @@ impl Walk<'_> {
         let first = if from.is_empty() { &[0][..] } else { &from[..from.len().min(LONGEST)] };
         let (mut beginning, mut in_a_row) = (Some(Beginning::Key(first.into())), 0);
         loop {
-            // One at a time: an error is then of the pair behind the last one.
+            // Reads one pair at a time, so that an error belongs to the pair after the last one.
             match self.store.next_of_walk(number, beginning.take()) {
                 Ok(None) => return Ok(None),
-                // A key of the greatest length has no next one to begin at.
+                // A key of the maximum length has no successor to start at. The range then starts
+                // at that key, which is skipped here.
                 Ok(Some((key, _))) if *key < *from => {}
                 Ok(Some((key, value))) => {
                     visit(&key, &value)?;
@@ -295,14 +315,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether there is no key of a part of the index before what was read: to walk around it leads on.
+    /// Whether the end of a damaged part is beyond the position of the walk, so that skipping the
+    /// part makes progress.
     fn is_ahead(&self, part: &IndexPart, from: &[u8]) -> bool {
         let is_behind =
             |end: &[u8]| end > from && self.last.as_deref().is_none_or(|last| end > last);
         part.end.as_deref().is_none_or(is_behind)
     }
 
-    /// A pair could be read.
+    /// Records a readable pair.
     fn note(&mut self, key: Box<[u8]>, value_bytes: usize) {
         let report = &mut self.report;
         let of_gap = report.findings.iter_mut().skip(self.open);
@@ -313,7 +334,7 @@ impl Walk<'_> {
         self.last = Some(key);
     }
 
-    /// Something is damaged behind the last pair. It may come up again for the next one.
+    /// Records damage after the last pair. The same damage may be reported again for the next pair.
     fn find(&mut self, error: Error) {
         let after = self.last.clone();
         let is_new = self.report.findings.last().is_none_or(|finding| {
@@ -325,7 +346,8 @@ impl Walk<'_> {
     }
 }
 
-/// What a store that is damaged is opened with, by what a new one is made with: what was settled when it was made it says itself, and nothing of it is written.
+/// Converts options for a new store to those for opening the damaged one: read-only, with the
+/// settings that the store itself records.
 fn only_read(options: &Options) -> Options {
     let usual = Options::default();
     Options {
@@ -341,19 +363,29 @@ fn only_read(options: &Options) -> Options {
     }
 }
 
-/// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot.
+/// Saves all readable pairs of the store in `directories` to a new store in `into`, and reports the
+/// damage.
 ///
-/// A store that opens is opened to be read only, and copied pair by pair as its index leads to them. Where a part of the index cannot be read,
-/// the pairs that it may have led to are taken from all pages that hold values ([`Report::rescued`]). Of one that does not open, because its manifest,
-/// its log or a `LEVELHEAD` is damaged, or a directory fails, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
-/// says so, and what nobody can know then. What of several directories cannot be opened is done without, and pages are read also where the store would not rely on them, as each says of itself what it is. Nothing is written to the damaged store in either case, whatever `options` say, which are those
-/// of the new one (as of [`Store::checkpoint`]). What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
-/// store until the report was read.
+/// If the store opens, it is opened read-only and copied pair by pair by its index. Where a part of
+/// the index cannot be read, the pairs in its key range are taken from all pages with values
+/// ([`Report::rescued`]).
 ///
-/// Memory for a store that does not open: its keys, some 120 bytes for each of them, and its manifest. Its files are read three times.
+/// If the store does not open, because its manifest, its log or a `LEVELHEAD` is damaged or because
+/// a directory fails, all pages of its files are read, and of each key the newest version in an
+/// intact page is taken; [`Report::salvaged`] has the reason and the doubts that remain.
+/// Directories that cannot be opened are left out. Pages are used even where the store itself would
+/// not rely on them, because each page identifies itself. A missing `LEVELHEAD` is reconstructed
+/// from the pages. Salvage reads the files three times, and needs memory for the keys, about 120
+/// bytes each, and for the manifest.
+///
+/// In both cases nothing is written to the damaged store, whatever `options` contain; they are the
+/// options of the new store (as in [`Store::checkpoint`]). Keep the damaged store until you have
+/// read the report.
 ///
 /// # Errors
-/// [`Error::Damaged`] or [`Error::Missing`] if there is nothing of a store in `directories`; [`Error::InUse`]; [`Error::Invalid`] if `into` is within one of them; what [`Store::checkpoint`] says of the new one.
+/// Returns [`Error::Damaged`] or [`Error::Missing`] if `directories` contain nothing of a store;
+/// [`Error::InUse`] if the store is open; [`Error::Invalid`] if `into` is inside one of
+/// `directories`; and the errors of [`Store::checkpoint`] for the new store.
 pub fn repair(
     directories: &[impl AsRef<Path>],
     into: impl AsRef<Path>,
@@ -373,7 +405,7 @@ pub fn repair(
             copy.finish()?;
             Ok(report)
         }
-        // To save what is there it takes no writes, nor all of its directories.
+        // The damaged store needs neither writes nor all of its directories for this.
         Err(
             why @ (Error::Damaged { .. }
             | Error::Missing(_)

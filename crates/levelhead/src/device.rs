@@ -1,8 +1,9 @@
-//! What a store's pages are on: its files, and a simulated drive beside them if there is to be one.
+//! The device of a store's pages: its files, and optionally a simulated drive.
 //!
-//! The simulated drive is given each command that the files are, in real time, and a command is over when both are done with it. What is
-//! stored is in the files alone: the drive has zeros. So the store behaves as it would on such a drive, as far as the files are
-//! the faster ones and the machine keeps up with the simulation.
+//! The simulated drive receives each command that the files receive, in real time, and a command
+//! ends when both have completed it. Only the files store data; the drive stores zeros. So the
+//! store behaves as on such a drive, provided that the files are faster and the machine keeps up
+//! with the simulation.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -16,7 +17,7 @@ use ssd::{Precondition, Ssd, SsdProfile};
 use crate::error::Error;
 use crate::kept::Kept;
 
-/// The files, one set each, and the drive with a set for each of them.
+/// The files, one set each, and the optional simulated drive with one set for each file.
 #[derive(Clone)]
 pub(crate) struct Device {
     files: FileDevice,
@@ -24,20 +25,22 @@ pub(crate) struct Device {
     writes: Writes,
 }
 
-/// Where writes go.
+/// The destination of writes.
 #[derive(Clone)]
 enum Writes {
     ToFiles,
-    /// To memory, of a store that is opened to be read only.
+    /// Memory: the store was opened read-only.
     Kept(Kept),
-    /// Nowhere: each is refused, so that nothing of a damaged store is changed while it is read.
+    /// Writes are refused, so that a damaged store is not changed while it is read.
     Refused,
 }
 
-/// The drive of that name, a built-in one or a file, for a store over so many directories.
+/// Loads the profile of a simulated drive, a built-in one or a file, for a store over `directories`
+/// directories.
 ///
 /// # Errors
-/// [`Error::Invalid`]: there is none, or it has fewer sets.
+/// Returns [`Error::Invalid`] if there is no such profile, or if the drive has fewer NVM sets than
+/// the store has directories.
 pub(crate) fn profile(name: Option<&str>, directories: usize) -> Result<Option<SsdProfile>, Error> {
     let Some(name) = name else { return Ok(None) };
     let profile = SsdProfile::load(name);
@@ -51,17 +54,18 @@ pub(crate) fn profile(name: Option<&str>, directories: usize) -> Result<Option<S
     Ok(Some(profile))
 }
 
-/// The most bytes that a file may have beside that drive.
+/// Returns the maximum size of a file beside that drive, in bytes.
 pub(crate) fn capacity_beside(profile: &SsdProfile) -> u64 {
     profile.blocks_per_set() * u64::from(BLOCK_BYTES)
 }
 
 impl Device {
-    /// The files, beside a drive whose blocks were all written once, in order: those that the store wrote in an earlier life
-    /// take the time of a read too.
+    /// Combines the files with a simulated drive all of whose blocks have been written once, in
+    /// order, so that reads of blocks from earlier runs of the store take the time of a flash read,
+    /// too.
     ///
     /// # Errors
-    /// [`Error::Invalid`]: its sets are smaller than the files.
+    /// Returns [`Error::Invalid`] if the drive's sets are smaller than the files.
     pub(crate) fn new(
         handle: &Handle,
         files: FileDevice,
@@ -82,52 +86,52 @@ impl Device {
         Ok(Self { files, simulated, writes })
     }
 
-    /// The same, whose files are read only: what is written is kept in memory.
+    /// Keeps later writes in memory; the files are only read.
     pub(crate) fn read_only(self) -> Self {
         let writes = Writes::Kept(Kept::new(self.files.lost()));
         Self { writes, ..self }
     }
 
-    /// The same, which refuses writes and discards.
+    /// Refuses later writes and discards.
     pub(crate) fn refusing_writes(self) -> Self {
         Self { writes: Writes::Refused, ..self }
     }
 
-    /// Whether writes for which the disk has no room wait for some.
+    /// Sets whether writes wait when the disk is full.
     pub(crate) fn wait_for_room(&self, is_on: bool) {
         self.files.wait_for_room(is_on);
     }
 
-    /// Whether a write that did not wait was refused for want of room.
+    /// Whether a write failed because the disk was full, instead of waiting.
     pub(crate) fn has_refused_for_room(&self) -> bool {
         self.files.has_refused_for_room()
     }
 
-    /// What waits for room, once that is something else than `known`.
+    /// Waits until the set of writes that wait for disk space differs from `known`, and returns it.
     pub(crate) async fn waits_other_than(&self, known: Waits) -> Waits {
         self.files.waits_changed(known).await;
         self.files.waits()
     }
 
-    /// The locks on the files.
+    /// Returns the locks on the files.
     pub(crate) fn locks(&self) -> Locks {
         self.files.locks()
     }
 
-    /// What the files have had to complain of since this was last asked.
+    /// Returns and clears the troubles of the files since the last call.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
         self.files.troubles()
     }
 
-    /// The latest of that, which stays there to be asked for.
+    /// Returns the latest trouble without clearing it.
     pub(crate) fn last_trouble(&self) -> Option<Trouble> {
         self.files.last_trouble()
     }
 
-    /// Finds out whether the drives have windows. A simulated one says so of itself.
+    /// Finds out whether the drives support windows. The profile of a simulated drive says so.
     ///
     /// # Errors
-    /// Why they have none, in words.
+    /// Returns the reason why they do not, as text.
     pub(crate) async fn look_for_windows(&self) -> Result<(), String> {
         match &self.simulated {
             Some(drive) if drive.profile().plm.is_some() => Ok(()),
@@ -137,10 +141,11 @@ impl Device {
     }
 }
 
-/// A command under way. In a box: whoever asks makes no room for what only simulated drives need, and an allocation is little beside I/O.
+/// A command in flight. Boxed, so that callers do not reserve space for the state of simulated
+/// drives; the allocation is cheap compared to the I/O.
 type Command<T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>>>>;
 
-/// What a command gives once a simulated drive, if there is one, is done with it too. Both have it by now.
+/// Waits for both futures, which are already in flight, and returns the result of the files.
 fn beside<T: 'static, U: 'static>(
     files: impl Future<Output = Result<T, DeviceError>> + 'static,
     simulated: Option<impl Future<Output = Result<U, DeviceError>> + 'static>,
@@ -153,7 +158,7 @@ fn beside<T: 'static, U: 'static>(
     })
 }
 
-/// A command of windows goes to the drive that has them.
+/// Sends a window command to the device that implements windows.
 macro_rules! of_windows {
     ($self:expr, $device:ident => $call:expr) => {{
         let command: Command<_> = if let Some($device) = &$self.simulated {
@@ -191,7 +196,7 @@ impl BlockDevice for Device {
         let kept = kept.of(set, first, blocks);
         let with_kept = async move {
             let mut read = match read.await {
-                // All of it is in memory.
+                // All of these blocks are in memory, so the read error does not matter.
                 Err(_) if kept.len() == blocks as usize => vec![Block::ZERO; blocks as usize],
                 read => read?,
             };
@@ -203,7 +208,8 @@ impl BlockDevice for Device {
         beside(with_kept, simulated)
     }
 
-    /// A simulated drive is not to be passed by, nor is what is in memory.
+    /// Returns `None` with a simulated drive or with writes in memory, as a direct file read would
+    /// bypass them.
     fn file_read(&self, set: SetId, first: u64, blocks: u32) -> Option<FileRead> {
         let is_all = self.simulated.is_none() && matches!(self.writes, Writes::ToFiles);
         if is_all { self.files.file_read(set, first, blocks) } else { None }
@@ -234,7 +240,7 @@ impl BlockDevice for Device {
         let simulated = self.simulated.as_ref().map(|drive| drive.flush(set));
         match &self.writes {
             Writes::Kept(kept) => beside(ready(kept.check(set)), simulated),
-            Writes::Refused => beside(ready(Ok(())), simulated), // nothing was written
+            Writes::Refused => beside(ready(Ok(())), simulated), // Nothing was written.
             Writes::ToFiles => beside(self.files.flush(set), simulated),
         }
     }
@@ -247,7 +253,7 @@ impl BlockDevice for Device {
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.discard(set, first, blocks));
         match &self.writes {
-            // The files ignore discards as well.
+            // The files ignore discards, too.
             Writes::Kept(kept) => beside(ready(kept.check(set)), simulated),
             Writes::Refused => beside(ready(Err(DeviceError::ReadOnly(set))), simulated),
             Writes::ToFiles => beside(self.files.discard(set, first, blocks), simulated),

@@ -1,11 +1,15 @@
-//! The files of a store: `data`, and `LEVELHEAD`, which says in a few lines of text what it is.
+//! The files of a store's directory: `data`, and `LEVELHEAD`, a few lines of text that identify the
+//! store.
 //!
-//! `LEVELHEAD` is written first when a store is made, to say that it is being made, and last, to say that it is whole; and never
-//! again, but for the directories' names, if all of them are found elsewhere. Where one of several directories says that it is whole, the pages of all of them are there; where
-//! none does, there is no store yet, and none was lost. A `data` without it is somebody's, and not touched.
+//! When a store is created, `LEVELHEAD` is written first, marked as incomplete, and last, marked as
+//! complete. Later it is rewritten only when the directories have moved and all of them are
+//! present. If one of several directories is marked as complete, all of them have their pages; if
+//! none is, the store does not exist yet and nothing is lost. A `data` file without a `LEVELHEAD`
+//! belongs to another program and is not touched.
 //!
-//! A directory that does not exist is lost only if the others know it by that name, or whoever opens the store says so
-//! ([`Options::degraded`]): else it is a name mistyped, and the directory that was meant would lack what is written without it.
+//! A directory that does not exist counts as lost only if the others know its name, or if
+//! [`Options::degraded`] is set. Else the name is probably mistyped, and the intended directory
+//! would miss all writes made without it.
 
 pub(crate) mod growth;
 mod identity;
@@ -28,64 +32,71 @@ pub(crate) use names::{check_names, known_as, note_names};
 use names::{in_words, whole_path};
 pub(crate) use replacing::{complete, hold, may_complete, with_a_way_out};
 
-/// Versions of the directory's form that this program reads: the second one is that of stores whose files may grow. What is in pages has one of its own.
+/// Versions of the directory format that this program reads. Version 2 is for stores whose files
+/// can grow. The format of pages has a version of its own.
 const FORMATS: RangeInclusive<u32> = 1..=2;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
-/// What the text begins with.
+/// The start of the text.
 const MARK: &str = "# A Levelhead store.";
-/// No text is longer: 64 names of the longest paths fit.
+/// The maximum length of the text in bytes: enough for 64 of the longest paths.
 const MOST_TEXT: u64 = 1 << 20;
-/// What the last line begins with.
+/// The start of the last line.
 const CHECKSUM: &str = "# checksum ";
 
-/// The file with a store's pages.
+/// Returns the file or drive with the pages of a member.
 pub(crate) fn data_file(directory: &Path) -> PathBuf {
     if drive::is_drive(directory) { directory.to_owned() } else { directory.join(DATA) }
 }
 
-/// The directory, or the drive, that has this file of pages.
+/// Returns the directory or drive that has this file of pages.
 pub(crate) fn of_file(data: &Path) -> PathBuf {
     let parent = data.parent().filter(|_| !drive::is_drive(data));
     parent.unwrap_or(data).to_owned()
 }
 
-/// Where a member says what it is.
+/// Returns the file or drive with the identity of a member.
 fn identity_file(directory: &Path) -> PathBuf {
     if drive::is_drive(directory) { directory.to_owned() } else { directory.join(NAME) }
 }
 
-/// Somebody makes a store in these directories, and on these drives: others who would wait until this goes.
+/// Locks on the directories and drives in which a store is being created. They keep other processes
+/// from creating a store there.
 pub(crate) struct Making {
     held: Vec<(fs::File, bool)>,
 }
 
 impl Making {
+    /// Takes the locks.
+    ///
     /// # Errors
-    /// [`Error::InUse`]: somebody else does, or one of them is named twice.
+    /// Returns [`Error::InUse`] if another process creates a store there, or if a directory is
+    /// given twice.
     pub(crate) fn begin(directories: &[PathBuf]) -> Result<Self, Error> {
         let held = directories.iter().map(|path| {
             let file =
                 fs::File::open(path).map_err(|error| Error::of_path(path, "opened", &error))?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
-                // Some file systems have no locks of directories; `data` has one of its own.
+                // Some file systems do not support locks on directories; `data` has a lock of its
+                // own.
                 Ok(()) | Err(TryLockError::Error(_)) => Ok((file, drive::is_drive(path))),
             }
         });
         Ok(Self { held: held.collect::<Result<_, _>>()? })
     }
 
-    /// Drives have one lock each, which is needed for their pages now: [`check_drives`] says whether somebody was faster.
+    /// Releases the locks on drives. A drive has only one lock, which the device of its pages needs
+    /// now. [`check_drives`] detects another process that took the drive in between.
     pub(crate) fn leave_drives(&mut self) {
         self.held.retain(|(_, is_drive)| !is_drive);
     }
 }
 
-/// What drives say of themselves is still what was written last, by who has them now.
+/// Checks that the identity on each drive is still the one that this process wrote.
 ///
 /// # Errors
-/// [`Error::InUse`]: somebody else makes a store on one of them.
+/// Returns [`Error::InUse`] if another process is creating a store on one of the drives.
 pub(crate) fn check_drives(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     for path in directories.iter().filter(|path| drive::is_drive(path)) {
         if !read(path)?.is_some_and(|said| said.is_of(identity)) {
@@ -95,10 +106,12 @@ pub(crate) fn check_drives(directories: &[PathBuf], identity: &Identity) -> Resu
     Ok(())
 }
 
-/// A store may be made in a directory: a file of pages that is there was left by somebody who was ended while it made one.
+/// Checks that a store may be created in a directory. A file of pages beside an incomplete
+/// `LEVELHEAD` is left over from a creation that was interrupted.
 ///
 /// # Errors
-/// [`Error::Invalid`]: it is somebody's, or a store's that lost its `LEVELHEAD`.
+/// Returns [`Error::Invalid`] if the file belongs to another program or to a store that lost its
+/// `LEVELHEAD`.
 pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> {
     if read(directory)?.is_some() || !data.exists() {
         return Ok(());
@@ -113,8 +126,8 @@ pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> 
     )))
 }
 
-/// Opens a file to be read, and nothing else that may have its name: opening a pipe would wait for a writer, and a device may have no end. What a drive has
-/// is opened as well.
+/// Opens a regular file or a drive for reading, and nothing else: opening a pipe would block until
+/// a writer opens it, and a character device may have no end.
 pub(crate) fn open_to_read(path: &Path) -> io::Result<fs::File> {
     if path.metadata()?.is_file() || drive::is_drive(path) {
         return fs::File::open(path);
@@ -122,7 +135,7 @@ pub(crate) fn open_to_read(path: &Path) -> io::Result<fs::File> {
     Err(io::Error::other("it is no file"))
 }
 
-/// What stands in a `LEVELHEAD`; nothing if there is none.
+/// Returns the contents of a `LEVELHEAD`; `None` if it does not exist.
 fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let found = match path.metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -139,13 +152,13 @@ fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(text))
 }
 
-/// What of a text is the same in all its versions.
+/// The part of the text that is the same in all versions.
 #[derive(Deserialize)]
 struct Form {
     format: u32,
 }
 
-/// What a directory says; nothing if it is not a store's.
+/// Reads the identity in a directory; `None` if it has none.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     let path = identity_file(directory);
     let text = if drive::is_drive(directory) {
@@ -186,10 +199,10 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     Ok(Some(identity))
 }
 
-/// A new store is made where none is.
+/// Checks that a directory holds no store, so that a new one may be created.
 ///
 /// # Errors
-/// [`Error::Invalid`]: there is one.
+/// Returns [`Error::Invalid`] if it holds a store.
 pub(crate) fn check_holds_none(directory: &Path) -> Result<(), Error> {
     if read(directory)?.is_some_and(|said| !said.is_being_made) {
         return Err(holds_one(directory));
@@ -197,10 +210,11 @@ pub(crate) fn check_holds_none(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A copy of the store in the directories `own` may be made in a directory: it is none of them, nor within one, and there is nothing in its way.
+/// Checks that a copy of the store in the directories `own` may be created in a directory.
 ///
 /// # Errors
-/// [`Error::Invalid`]: it is, or there is.
+/// Returns [`Error::Invalid`] if the directory is one of `own` or inside one, or if it holds a
+/// store or other files that are in the way.
 pub(crate) fn check_takes_copy(directory: &Path, own: &[PathBuf]) -> Result<(), Error> {
     let whole = whole_path(directory);
     if let Some(own) = own.iter().find(|own| whole.starts_with(whole_path(own))) {
@@ -218,9 +232,11 @@ pub(crate) fn holds_one(directory: &Path) -> Error {
     Error::Invalid(format!("{} holds a store; name another directory", directory.display()))
 }
 
-/// What all directories say, which must be of one store. `None` if none of them is one's.
+/// Reads the identities of all directories and checks that they belong to one store. Returns `None`
+/// if no directory has a complete store.
 ///
-/// Whoever made it may have ended before all of them said that it is whole: [`say_whole`].
+/// The process that created the store may have ended before it marked all directories as complete;
+/// [`say_whole`] completes that.
 pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Error> {
     let mut first: Option<Identity> = None;
     let mut missing = Vec::new();
@@ -233,7 +249,7 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     for ((member, directory), said) in directories.iter().enumerate().zip(said) {
         let Some(identity) = said else {
             missing.push(directory.clone());
-            // Another drive in the place of one that was lost: it will be written to.
+            // Another drive in the place of a lost one: it will be overwritten.
             if drive::is_drive(directory) {
                 drive::check_is_blank(directory)?;
             }
@@ -272,7 +288,8 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     }
 }
 
-/// Has those say that the store is whole whose maker had ended before they did.
+/// Marks the remaining directories as complete, if the process that created the store ended before
+/// it did so.
 pub(crate) fn say_whole(directories: &[PathBuf]) -> Result<(), Error> {
     for directory in directories {
         if let Some(said) = read(directory)?.filter(|said| said.is_being_made) {
@@ -282,10 +299,11 @@ pub(crate) fn say_whole(directories: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The pages of a directory are in a file of it: a drive that has its name is somebody's, and may be written to where it is taken for a fresh one.
+/// Checks that the pages of each directory are in a regular file. A drive under that name belongs
+/// to another user, and would be written to if it were taken for a replacement.
 ///
 /// # Errors
-/// [`Error::Damaged`]: one is there.
+/// Returns [`Error::Damaged`] if there is a drive.
 pub(crate) fn check_files(directories: &[PathBuf]) -> Result<(), Error> {
     for directory in directories.iter().filter(|directory| !drive::is_drive(directory)) {
         let path = directory.join(DATA);
@@ -296,7 +314,7 @@ pub(crate) fn check_files(directories: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has fresh drives that stand in the place of lost ones say what they are from now on: the volume fills them.
+/// Writes the store's identity to blank drives that replace lost ones. The volume fills them.
 pub(crate) fn adopt_drives(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     for (member, path) in (0..).zip(directories) {
         if drive::is_drive(path) && read(path)?.is_none() {
@@ -306,8 +324,9 @@ pub(crate) fn adopt_drives(directories: &[PathBuf], identity: &Identity) -> Resu
     Ok(())
 }
 
-/// Directories of a store that are lost: they have not both of its files. The store goes on without one of them. What is on a drive, it says
-/// itself.
+/// Returns the lost directories of a store: those that lack one of its two files. The store can
+/// open without one of them. Drives are not checked here, because they hold their identity
+/// themselves.
 pub(crate) fn lost(directories: &[PathBuf]) -> Vec<PathBuf> {
     let is_lost = |directory: &&PathBuf| {
         let has_files = [NAME, DATA].iter().all(|name| directory.join(name).exists());
@@ -316,11 +335,11 @@ pub(crate) fn lost(directories: &[PathBuf]) -> Vec<PathBuf> {
     directories.iter().filter(is_lost).cloned().collect()
 }
 
-/// Directories of a store whose pages are on a file system that takes no writes, and can be read.
+/// Returns the directories whose pages can be read but are on a read-only file system.
 pub(crate) fn read_only(directories: &[PathBuf]) -> Vec<PathBuf> {
     let is_read_only = |directory: &&PathBuf| {
         let file = data_file(directory);
-        // A pipe in its place would wait for a reader.
+        // Opening a pipe in its place would block until a reader opens it.
         if !file.is_file() {
             return false;
         }
@@ -331,26 +350,30 @@ pub(crate) fn read_only(directories: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 impl Store {
-    /// Whether there is a store in these directories, or what was left of one.
+    /// Returns whether these directories contain a store, or the remains of one.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if there is one that cannot be opened so; [`Error::Invalid`] if there are parts of several, or in another order;
-    /// [`Error::Missing`] if too many are lost.
+    /// Returns [`Error::Damaged`] if a `LEVELHEAD` is damaged, [`Error::Invalid`] if the
+    /// directories belong to several stores or are given in another order, and [`Error::Missing`]
+    /// if too many are lost.
     pub fn is_in(directories: &[impl AsRef<Path>]) -> Result<bool, Error> {
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
         Ok(read_all(&paths)?.is_some())
     }
 
-    /// Which of a store's directories are lost as things stand: they have not the files of one, or are on a file system that takes no writes. Who
-    /// only reads may open it with [`Options::read_only`](crate::Options::read_only) then, so that it is no further behind when they are back.
+    /// Returns the directories of a store that are lost at present: those that lack its files or
+    /// are on a read-only file system. To only read such a store, open it with
+    /// [`Options::read_only`](crate::Options::read_only), so that the lost directories do not fall
+    /// further behind.
     pub fn lost_in(directories: &[impl AsRef<Path>]) -> Vec<PathBuf> {
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
         [lost(&paths), read_only(&paths)].concat()
     }
 }
 
-/// Makes a directory and those that it is in, if there are none, durably: a store whose directory is lost is lost. One that is there may have been made by somebody
-/// who ended before its name was durable.
+/// Creates a directory and its missing parents durably, because a store is lost if its directory is
+/// lost. An existing directory is synced as well: the process that created it may have ended before
+/// its name was durable.
 pub(crate) fn make(directory: &Path) -> Result<(), Error> {
     if directory.as_os_str().is_empty() || drive::is_drive(directory) {
         return Ok(());
@@ -361,7 +384,7 @@ pub(crate) fn make(directory: &Path) -> Result<(), Error> {
     let parent = directory.parent().unwrap_or(Path::new(""));
     make(parent)?;
     let made = match fs::create_dir(directory) {
-        // Somebody else was faster.
+        // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
         made => made,
     };
@@ -374,7 +397,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     fs::File::open(if here { Path::new(".") } else { directory })?.sync_all()
 }
 
-/// Makes the name of a directory durable that is there, as far as its parent may be read, and takes writes.
+/// Makes the name of an existing directory durable, as far as its parent can be read and synced.
 fn keep_name(directory: &Path) -> Result<(), Error> {
     let is_its_own = |error: &io::Error| {
         let kinds = [
@@ -392,8 +415,9 @@ fn keep_name(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes the names of a store durable that are found: whoever gave them may have ended before they were, or heard that they could not be. Were they taken for
-/// durable, what is written from now on would go with them.
+/// Makes the names of an existing store durable. The process that created them may have ended
+/// before they were durable, or may have received an error. Without this, later writes could be
+/// lost together with the names.
 pub(crate) fn keep_names(directories: &[PathBuf]) -> Result<(), Error> {
     let there = directories.iter().filter(|it| it.is_dir() && !drive::is_drive(it));
     for directory in there {
@@ -403,7 +427,7 @@ pub(crate) fn keep_names(directories: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says what each of them is, durably.
+/// Writes the identity of each member, durably.
 pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     let mut members = (0..).zip(directories);
     members.try_for_each(|(member, directory)| {
@@ -411,7 +435,7 @@ pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<
     })
 }
 
-/// Says of a store that was made that it is whole, durably.
+/// Marks a new store as complete, durably.
 pub(crate) fn finish(directories: &[PathBuf]) -> Result<(), Error> {
     directories.iter().try_for_each(|directory| match read(directory)? {
         Some(said) => write(directory, &Identity { is_being_made: false, ..said }),
@@ -419,7 +443,7 @@ pub(crate) fn finish(directories: &[PathBuf]) -> Result<(), Error> {
     })
 }
 
-/// Says what a directory is, durably.
+/// Writes the identity of a member, durably.
 fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     let (path, part) = (identity_file(directory), directory.join(".LEVELHEAD.part"));
     let is_drive = drive::is_drive(directory);
@@ -442,7 +466,8 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     written.map_err(|error| Error::of_path(&path, "written", &error))
 }
 
-/// Removes what was left by somebody who was ended while it wrote; whatever it is, nothing is written through it.
+/// Removes the remains of an interrupted write. Removing the file, of whatever type, ensures that
+/// nothing is written through a link.
 fn clear(part: &Path) -> io::Result<()> {
     match fs::remove_file(part) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -450,7 +475,7 @@ fn clear(part: &Path) -> io::Result<()> {
     }
 }
 
-/// The last line, which holds for all before it.
+/// Returns the last line: the checksum of everything before it.
 fn checksum_of(body: &str) -> String {
     format!("{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
 }

@@ -8,14 +8,17 @@ use crate::error::Error;
 use crate::range::half_open;
 use crate::store::Store;
 
-/// Draws before it is given up.
+/// The number of draws before giving up.
 const DRAWS: u32 = 64;
 
 impl Store {
-    /// A key within `bounds`, drawn by `seed` so that all of them are about equally likely, whatever their bytes. `None` if 64 draws were in vain: there is none,
-    /// or there are few beside keys that are not within `bounds`, older versions and deletions; a [`range`](Self::range) tells.
+    /// Returns a random key within `bounds`, drawn with `seed`. All keys are about equally likely,
+    /// whatever their bytes. Returns `None` if 64 draws did not hit a key: there are no keys within
+    /// `bounds`, or few compared to keys outside, older versions and tombstones. A
+    /// [`range`](Self::range) tells the two cases apart.
     ///
-    /// No value is read. Costs some steps over keys in memory, a page of the index where that is not in memory, and more for each draw in vain.
+    /// Reads no value. Costs some steps over keys in memory, one page read if that page of the
+    /// index is not in memory, and more for each further draw.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -30,7 +33,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Damaged`].
+    /// Returns [`Error::Damaged`] if a page of the index is damaged.
     pub fn random_key<'a>(
         &self,
         bounds: impl RangeBounds<&'a [u8]>,
@@ -39,7 +42,7 @@ impl Store {
         let (from, to) = half_open(&bounds);
         let mut rng = Rng::new(seed);
         for _ in 0..DRAWS {
-            // One by one: others have the store in between.
+            // One call per draw, so that other threads can use the store in between.
             let mut its = Rng::new(rng.next_u64());
             let drawn = self.call(|root| {
                 let (engine, from, to) = (root.engine.clone(), from.clone(), to.clone());
@@ -61,7 +64,7 @@ mod tests {
     use super::*;
     use crate::{Durability, Options};
 
-    /// 500 draws are of many keys, of all of which none is drawn often, and of no other.
+    /// Checks that 500 draws hit many different keys, none of them often, and only keys that exist.
     fn check(store: &Store, is_there: &dyn Fn(&[u8]) -> bool) {
         let mut drawn: BTreeMap<Box<[u8]>, u32> = BTreeMap::new();
         for seed in 0..500 {
@@ -69,7 +72,7 @@ mod tests {
             assert!(is_there(&key), "{}", key.escape_ascii());
             *drawn.entry(key).or_default() += 1;
         }
-        // Of 1,202 keys some 409 by chance, and some one five times.
+        // Expected by chance: about 409 different keys of 1,202, and one key drawn five times.
         let most = drawn.values().max().expect("some were drawn");
         assert!(drawn.len() > 330 && *most < 10, "{} keys, one {most} times", drawn.len());
     }
@@ -94,7 +97,7 @@ mod tests {
         check(&store, &is_there);
         store.compact().expect("there is room");
         check(&store, &is_there);
-        // Older ones of these, and what was deleted, are in levels still.
+        // The levels still have older versions of these keys, and deleted keys.
         (0..300).for_each(|number| put(&key(number)));
         for number in 300..600 {
             store.delete_with(&key(number), Durability::None).expect("there is room");

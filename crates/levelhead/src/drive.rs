@@ -1,8 +1,9 @@
-//! A drive as a member of a store: a block device of the system, with no file system on it.
+//! A drive as a member of a store: a block device without a file system.
 //!
-//! What a directory has in `LEVELHEAD` stands in the drive's first block, followed by zeros; it fits the first sector, which is
-//! written whole or not at all. Pages begin at 1 MiB. Nothing is written to a drive that has something else in its first MiB: file
-//! systems, partition tables and volume managers have their marks there.
+//! The drive's first block has the text that a directory has in `LEVELHEAD`, padded with zeros. The
+//! text fits in the first sector, which the drive writes atomically. Pages start at 1 MiB. A drive
+//! with other data in its first MiB is never written to, because file systems, partition tables and
+//! volume managers have their signatures there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -11,23 +12,23 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// Where the pages of a store begin on a drive, in bytes.
+/// The offset of a store's pages on a drive, in bytes.
 pub(crate) const FIRST_BYTE: u64 = 1 << 20;
-/// What is written at once, whatever happens.
+/// The size of an atomic write, in bytes.
 const SECTOR: usize = 512;
 const BLOCK: usize = block::BLOCK_BYTES as usize;
 
-/// Whether a path is a drive's.
+/// Whether a path is a block device.
 pub(crate) fn is_drive(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.file_type().is_block_device())
 }
 
-/// Where the pages of a store begin in the file of a member.
+/// Returns the offset of the pages in the file of a member, in bytes.
 pub(crate) fn first_byte(path: &Path) -> u64 {
     if is_drive(path) { FIRST_BYTE } else { 0 }
 }
 
-/// What is said in front of the pages; nothing if that does not begin with `mark`.
+/// Reads the text before the pages; `None` if it does not start with `mark`.
 pub(crate) fn read(path: &Path, mark: &str) -> Result<Option<Vec<u8>>, Error> {
     let block = read_at(path, 0, BLOCK)?;
     if !block.starts_with(mark.as_bytes()) {
@@ -37,7 +38,7 @@ pub(crate) fn read(path: &Path, mark: &str) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(block[..end].to_vec()))
 }
 
-/// Says something in front of the pages, durably.
+/// Writes the text before the pages, durably.
 pub(crate) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     assert!(text.len() <= SECTOR, "{} bytes are no sector", text.len());
     let mut block = vec![0; BLOCK];
@@ -47,10 +48,10 @@ pub(crate) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// A store may take the drive: there is nothing on it.
+/// Checks that the drive is blank, so that a store may use it.
 ///
 /// # Errors
-/// [`Error::Invalid`]: something is.
+/// Returns [`Error::Invalid`] if the drive has data.
 pub(crate) fn check_is_blank(path: &Path) -> Result<(), Error> {
     let bytes = FIRST_BYTE.min(bytes(path)?);
     if read_at(path, 0, bytes as usize)?.iter().all(|byte| *byte == 0) {
@@ -63,7 +64,7 @@ pub(crate) fn check_is_blank(path: &Path) -> Result<(), Error> {
     )))
 }
 
-/// How large it is, in bytes.
+/// Returns the size of a drive, in bytes.
 pub(crate) fn bytes(path: &Path) -> Result<u64, Error> {
     let size = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
     size.map_err(|error| Error::of_path(path, "measured", &error))

@@ -1,4 +1,4 @@
-//! What went wrong, where, and what to do.
+//! Errors: cause, place and remedy.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -13,51 +13,54 @@ use volume::VolumeError;
 
 use crate::drive;
 
-/// Why something could not be done.
+/// The error of a store operation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key, a value or an option that no store takes; nothing was done.
+    /// A key, a value or an option is not permitted. Nothing was done.
     Invalid(String),
-    /// There is no room: delete something, or give the store more.
+    /// The store or the disk is full: delete pairs, or give the store more space.
     Full(String),
-    /// Something is not what was once written there, or cannot be read. Everything else can.
+    /// A part of the store is damaged or cannot be read. The rest of the store can be read.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where in it, in bytes; absent where a whole file is meant.
+        /// The offset in the file, in bytes; `None` for the file as a whole.
         offset: Option<u64>,
-        /// What is wrong.
+        /// A description of the damage.
         what: String,
     },
-    /// Another process has the store open, or this one does.
+    /// The store is already open, in another process or in this one.
     InUse(PathBuf),
-    /// There is no store, or not all of it.
+    /// No store exists, or parts of it are missing.
     Missing(String),
-    /// The store takes no more writes, because the ones before could not be made durable, or does not open, because its files take none. Close it,
-    /// see to the cause ([`Statistics::troubles`](crate::Statistics::troubles) says in which file it was), and open it again.
+    /// The store takes no more writes because earlier writes could not be made durable, or it does
+    /// not open because its files are read-only. Close the store, fix the cause
+    /// ([`Statistics::troubles`](crate::Statistics::troubles) names the file), and open it again.
     ReadOnly(String),
-    /// A snapshot or a range read an instant that is too long ago to be kept. Begin it anew.
-    /// [`Statistics`](crate::Statistics) say how near the oldest one is to that.
+    /// The store could not keep the instant of a snapshot or a range. Create a new one.
+    /// [`Statistics`](crate::Statistics) show how close the oldest instant is to this.
     TooOld {
-        /// How old it was when it was given up.
+        /// The age of the instant when it was dropped.
         age: Duration,
-        /// What there was too little of.
+        /// The resource that ran out.
         for_want_of: WantOf,
     },
-    /// A range has stepped over so many deletions, more than it was to ([`Range::over_at_most`](crate::Range::over_at_most)).
+    /// A range has stepped over this number of tombstones, which exceeds its limit
+    /// ([`Range::over_at_most`](crate::Range::over_at_most)).
     Deletions(u64),
-    /// The system refused something.
+    /// The operating system returned an error.
     System {
-        /// What, and what it said.
+        /// The operation and the system's message.
         what: String,
-        /// What kind of refusal that is; [`ErrorKind::Other`] where the system said nothing.
+        /// The kind of error; [`ErrorKind::Other`] if the system gave none.
         kind: ErrorKind,
     },
 }
 
 impl Error {
-    /// The same for a file or a set of options that no store can be made of. The last of the `troubles` of its files says which one takes no writes.
+    /// Converts the error of opening a store. The last of the files' `troubles` names the file that
+    /// takes no writes.
     pub(crate) fn of_opening(error: &OpenError, place: &Place, troubles: &[Trouble]) -> Self {
         let words = || troubles.last().map_or_else(|| error.to_string(), Trouble::to_string);
         match error {
@@ -85,7 +88,7 @@ impl Error {
         }
     }
 
-    /// Files that a store's pages cannot be on together.
+    /// Converts an error of a volume: files that do not belong to one store in this order.
     pub(crate) fn of_volume(error: &VolumeError, place: &Place) -> Self {
         match error {
             VolumeError::Foreign { member } => Self::Damaged {
@@ -102,13 +105,13 @@ impl Error {
         }
     }
 
-    /// A file with the pages of a store that is there.
+    /// Returns the error for a missing or unusable file of pages beside a valid `LEVELHEAD`.
     pub(crate) fn lost(path: PathBuf, what: &str) -> Self {
         let what = format!("{what}, and LEVELHEAD beside it says that it has a store's pages");
         Self::Damaged { path, offset: None, what }
     }
 
-    /// A file of a store whose end is missing.
+    /// Returns the error for a file that is shorter than the store's capacity.
     pub(crate) fn too_short(path: &Path, found: u64, had: u64) -> Self {
         let what = format!("the file ends here, it had {had} bytes");
         Self::Damaged { path: path.to_owned(), offset: Some(found), what }
@@ -151,7 +154,7 @@ impl Error {
         }
     }
 
-    /// The system refused something, of which `what` says all.
+    /// Returns an error of the system; `what` is its complete description.
     pub(crate) fn system(what: impl fmt::Display, kind: ErrorKind) -> Self {
         Self::System { what: what.to_string(), kind }
     }
@@ -160,7 +163,7 @@ impl Error {
         Self::system(format_args!("no runtime: {error}"), error.kind())
     }
 
-    /// Something cannot be done with the file or directory at `path`.
+    /// Returns the error for an operation that failed on the file or directory at `path`.
     pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> Self {
         let what = format!("{} cannot be {doing}: {error}", path.display());
         match error.kind() {
@@ -208,18 +211,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Where pages lie, for those who have to go and look.
+/// The location of a store's pages, for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     /// The files of the store.
     pub files: Arc<[PathBuf]>,
-    /// Bytes of a page.
+    /// The size of a page, in bytes.
     pub page_bytes: u64,
 }
 
 impl Place {
     pub(crate) fn damaged(&self, page: PageNo, fault: &dyn fmt::Display) -> Error {
-        // Which file of several it is, the volume knows; it has tried the others already.
+        // With several files, only the volume knows the damaged file; it has already tried to
+        // rebuild the page from the others.
         let is_one = self.files.len() == 1;
         let first_byte = drive::first_byte(&self.files[0]);
         let offset = is_one.then(|| first_byte + u64::from(page.0) * self.page_bytes);

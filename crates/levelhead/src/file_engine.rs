@@ -1,5 +1,5 @@
-//! The engine on a store's files: its calls as a store makes them. In real time nothing is charged, and a write says how durable
-//! it is to be.
+//! The engine on a store's files, with the operations that a store needs. In real time no processor
+//! time is charged, and each write chooses its durability.
 
 use std::ops::Deref;
 
@@ -13,7 +13,7 @@ use crate::device::Device;
 
 /// The file of one directory, as a medium.
 pub(crate) type Member = BlockRange<Device>;
-/// What the engine is on: one file, or several with parity.
+/// The engine's medium: one file, or several with parity.
 pub(crate) type Files = OneOrMany<Member>;
 
 /// An engine on one file, or on several with parity.
@@ -59,14 +59,15 @@ impl FileEngine {
         self.0.write_batch(batch, options, Nanos::ZERO).await
     }
 
-    /// Makes everything durable, and the end of the log plain: of a log's last group, if it is damaged, nobody can say whether a
-    /// power cut tore it. So another one follows what clients wrote, which takes a key away that there is not.
+    /// Makes everything durable and gives the log an unambiguous end. If the last group of a log is
+    /// damaged, recovery cannot tell whether a power cut tore it. So one more group, the delete of
+    /// a key that does not exist, follows the clients' last group.
     pub(crate) async fn close(&self, unused: &[u8]) -> Result<(), EngineError> {
         self.sync().await?;
         if self.stats().writes > 0 { self.write_nothing(unused).await } else { Ok(()) }
     }
 
-    /// Writes a durable delete of a key that there is not.
+    /// Writes a durable delete of a key that does not exist.
     pub(crate) async fn write_nothing(&self, unused: &[u8]) -> Result<(), EngineError> {
         match self.get(unused).await? {
             Some(_) => Ok(()),
@@ -74,18 +75,18 @@ impl FileEngine {
         }
     }
 
-    /// Flushes the memtable, and waits for background work.
+    /// Flushes the memtable and waits for background work.
     pub(crate) async fn settle(&self) {
         self.0.flush().await;
         self.0.settle().await;
     }
 
-    /// Memory that snapshots take, and what reads them, in bytes.
+    /// Returns the memory of snapshots and their readers, in bytes.
     pub(crate) fn snapshot_bytes(&self) -> u64 {
         self.snapshot_memory().total()
     }
 
-    /// The sizes of levels in force, and segments and entries of each.
+    /// Returns the current level sizes, and the number of segments and entries of each level.
     pub(crate) fn levels(&self) -> (LevelPlan, Vec<(u64, u64)>) {
         (self.plan(), self.0.levels())
     }

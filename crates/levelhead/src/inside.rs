@@ -1,6 +1,6 @@
-//! What is going on inside an open store, in the engine's own words: for benchmarks, and for people who look for causes.
+//! The internal state of an open store, in the engine's terms, for benchmarks and diagnosis.
 //!
-//! [`Store::statistics`] is for programs and stays as it is; what is here follows the engine.
+//! [`Store::statistics`] is a stable interface for programs; this one changes with the engine.
 
 use pages::{EngineStats, MemoryUse};
 
@@ -16,26 +16,27 @@ pub struct Inside {
     pub memory: MemoryUse,
     /// Levels, L1 first.
     pub levels: Vec<Level>,
-    /// Bytes of each of the store's files, at most.
+    /// The maximum size of each of the store's files, in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of the parts of the files that hold anything, garbage and journal too; parity is not counted.
+    /// Bytes of the extents in use, including garbage, log and manifest, but not parity.
     pub used_bytes: u64,
-    /// Memory that snapshots and ranges take, buffers included, in bytes.
+    /// Memory of snapshots and ranges, buffers included, in bytes.
     pub snapshot_bytes: u64,
-    /// Instants that snapshots and ranges hold.
+    /// Instants that snapshots and ranges keep.
     pub snapshots: u64,
 }
 
 /// One level of the index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// Meta segments in it.
+    /// Meta segments in the level.
     pub segments: u64,
-    /// Entries in it: newest versions of keys, older ones that a deeper level still has, and deletions.
+    /// Entries in the level: newest versions of keys, older versions that a deeper level still has,
+    /// and tombstones.
     pub entries: u64,
-    /// Segments it may have.
+    /// The maximum number of segments.
     pub capacity_segments: u64,
-    /// Whether it is kept in memory.
+    /// Whether the level is kept in memory.
     pub is_pinned: bool,
 }
 
@@ -60,20 +61,21 @@ impl Inside {
         }
     }
 
-    /// Entries above the last level: what [`Store::compact`] brings down.
+    /// Returns the number of entries above the last level, which [`Store::compact`] moves down.
     pub fn entries_above_last(&self) -> u64 {
         let upper = self.levels.split_last().map_or(&[][..], |(_, upper)| upper);
         upper.iter().map(|level| level.entries).sum()
     }
 
-    /// Entries of all levels: as many keys as the store has when nothing was written twice or deleted, else more.
+    /// Returns the number of entries in all levels: the number of keys if no key was overwritten or
+    /// deleted, else more.
     pub fn entries(&self) -> u64 {
         self.levels.iter().map(|level| level.entries).sum()
     }
 }
 
 impl Store {
-    /// What is going on inside.
+    /// Returns the internal state of the store.
     pub fn inside(&self) -> Inside {
         self.call(|root| {
             let inside = Inside::of(root);

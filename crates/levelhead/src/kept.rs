@@ -1,7 +1,7 @@
-//! What is written to a store that was opened to be read only: it stays in memory, in front of the files.
+//! The writes of a store that was opened read-only. They stay in memory and overlay the files.
 //!
-//! Opening a store writes what a recovery has to (the log's pairs into the index, a manifest); a reader needs it, and the files do not: the next
-//! opening does it again.
+//! Opening a store writes the results of its recovery (the log's pairs in the index, a manifest). A
+//! reader needs these writes, but the files do not: the next opening repeats them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,11 +10,11 @@ use std::rc::Rc;
 use block::nvme::SetId;
 use block::{Block, DeviceError};
 
-/// Blocks that are not those of the files any more. Clones are handles to the same.
+/// Blocks that replace those of the files. Clones share the blocks.
 #[derive(Clone)]
 pub(crate) struct Kept {
     blocks: Rc<RefCell<BTreeMap<(SetId, u64), Block>>>,
-    /// Sets that take nothing, because their files are lost.
+    /// Sets that refuse writes, because their files are lost.
     lost: Rc<[SetId]>,
 }
 
@@ -23,7 +23,7 @@ impl Kept {
         Self { blocks: Rc::default(), lost: lost.into() }
     }
 
-    /// Blocks from `first` on.
+    /// Writes blocks from `first` on.
     pub(crate) fn write(
         &self,
         set: SetId,
@@ -39,7 +39,8 @@ impl Kept {
         if self.lost.contains(&set) { Err(DeviceError::Gone(set)) } else { Ok(()) }
     }
 
-    /// Those of so many blocks from `first` on that were written, by how far behind it they are.
+    /// Returns the written blocks among `blocks` blocks from `first` on, each with its distance
+    /// from `first`.
     pub(crate) fn of(&self, set: SetId, first: u64, blocks: u32) -> Vec<(usize, Block)> {
         let written = self.blocks.borrow();
         let range = written.range((set, first)..(set, first + u64::from(blocks)));

@@ -1,4 +1,5 @@
-//! An embedded key-value store on files and drives, whose read tail does not follow its writes.
+//! An embedded key-value store on files and drives, built so that writes do not raise the tail
+//! latency of reads.
 //!
 //! ```
 //! use levelhead::{Options, Store};
@@ -18,38 +19,41 @@
 //! # }
 //! ```
 //!
-//! One directory is one store; over several directories, on as many drives, one may be lost
-//! ([`Store::open_over`]). The engine is the one that is simulated elsewhere in this project, with the design
-//! `levelhead`: an index in memory as far as [`Options::memory_bytes`] goes, values apart from it in the order in which
-//! they were written, a log. A [`Store`] is a handle that threads share; it needs no runtime of its own around it.
+//! A store is one directory. It may also span several directories, each on its own drive; then one
+//! of them may be lost ([`Store::open_over`]). The engine is the LSM-tree that this project also
+//! simulates, with the design `levelhead`: the index is in memory as far as
+//! [`Options::memory_bytes`] allows, values are stored apart from it in write order, and a
+//! write-ahead log makes writes durable. A [`Store`] is a handle that threads share. It brings its
+//! own runtime.
 //!
-//! No method is a future. An asynchronous program calls them from threads that may wait, as it does with files (`tokio::task::spawn_blocking`).
-//! `examples/tour.rs` uses all of it once.
+//! All methods block; none returns a future. Asynchronous programs call them from threads that may
+//! block, as they do for file I/O (`tokio::task::spawn_blocking`). `examples/tour.rs` uses the
+//! whole API once.
 //!
-//! A Get runs on the caller's thread, its read included: it pays for no hop to another one. What goes on in
-//! the background (flushes, compactions, the collection of garbage) is driven by a thread of the store.
+//! A Get runs on the caller's thread, including its read, and so needs no switch to another thread.
+//! Background work (flushes, compactions, garbage collection) runs on a thread of the store.
 //!
 //! ```text
-//!   Store ...... what callers hold                                  (store.rs)
-//!   Batch ...... writes of one instant                              (batch.rs)
-//!   care ....... checking a store, copying it, saving what is left  (care.rs)
-//!   Range ...... pairs in key order, of one instant, from both ends (range.rs)
-//!   Snapshot ... the store as it was at one instant                 (snapshot.rs)
-//!   Statistics . counters, and how things stand                     (statistics.rs)
-//!   Options .... what a store is opened with                        (options.rs)
-//!   windows .... members that are written in turn                   (windows.rs)
-//!   Inside ..... what the engine counts                             (inside.rs)
-//!   Error ...... what went wrong, where, what to do                 (error.rs)
-//!   directory .. the files of a store, and what they have to say    (directory.rs)
-//!   device ..... the files, and the simulated drive beside them      (device.rs)
-//!   kept ....... what is written to a store that is only read        (kept.rs)
-//!   drive ...... a drive in the place of a directory                (drive.rs)
-//!   draw ....... keys drawn at random                               (draw.rs)
-//!   reading .... snapshots and ranges, within the runtime           (reading.rs)
-//!   parity ..... whether what others are rebuilt from agrees     (parity.rs)
-//!   salvage .... what is left of a store that does not open         (salvage.rs)
-//!   surmise .... what a store was, where its LEVELHEAD is damaged   (surmise.rs)
-//!   root ....... the engine on its files, within the runtime        (root.rs)
+//!   Store ...... the handle that callers hold                         (store.rs)
+//!   Batch ...... writes that take effect together                     (batch.rs)
+//!   care ....... verify, checkpoint and repair                        (care.rs)
+//!   Range ...... pairs of one instant in key order, from both ends    (range.rs)
+//!   Snapshot ... the store as it was at one instant                   (snapshot.rs)
+//!   Statistics . counters and state                                   (statistics.rs)
+//!   Options .... options of an open store                             (options.rs)
+//!   windows .... members that are written in turn                     (windows.rs)
+//!   Inside ..... counters of the engine                               (inside.rs)
+//!   Error ...... errors: cause, place and remedy                      (error.rs)
+//!   directory .. the files of a store, and the identity they record   (directory.rs)
+//!   device ..... the files, and an optional simulated drive           (device.rs)
+//!   kept ....... in-memory writes of a store opened read-only         (kept.rs)
+//!   drive ...... a block device in the place of a directory           (drive.rs)
+//!   draw ....... keys drawn at random                                 (draw.rs)
+//!   reading .... snapshots and ranges, inside the runtime             (reading.rs)
+//!   parity ..... whether parity agrees with the data                  (parity.rs)
+//!   salvage .... recovery of pairs from a store that does not open    (salvage.rs)
+//!   surmise .... reconstruction of a damaged or missing LEVELHEAD     (surmise.rs)
+//!   root ....... the engine on its files, inside the runtime          (root.rs)
 //! ```
 
 #![forbid(unsafe_code)]
@@ -92,7 +96,7 @@ pub use statistics::{DirectoryState, Statistics};
 pub use store::{Closed, Store};
 pub use windows::{WindowState, WindowStatistics};
 
-/// What guides show in Rust is compiled with the doc tests.
+/// Compiles the Rust examples of the README and the guides as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/guides/embed.md")]

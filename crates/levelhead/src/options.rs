@@ -1,4 +1,4 @@
-//! What a store is opened with.
+//! The options of a store.
 
 use std::ops::RangeInclusive;
 
@@ -7,17 +7,18 @@ use pages::LogSync;
 use crate::directory::Identity;
 use crate::error::Error;
 
-/// The smallest store, in bytes of pages on each member.
+/// The smallest capacity of a store, in bytes of pages on each member.
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
-/// Bytes of pages on each member of a store that is made without a word of it.
+/// The default capacity of a new store, in bytes of pages on each member.
 pub(crate) const USUAL_CAPACITY: u64 = 16 << 30;
-/// What a memtable may have, in bytes.
+/// The permitted sizes of a memtable, in bytes.
 pub(crate) const MEMTABLE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
-/// What a page may have, in bytes: powers of two.
+/// The permitted sizes of a page, in bytes; only powers of two.
 pub(crate) const PAGE_BYTES: RangeInclusive<u32> = 4 << 10..=32 << 10;
 
-/// The longest value, in bytes, that may stand beside its key: with the shortest of keys it takes a quarter of a page.
+/// Returns the longest value, in bytes, that may be stored inline (beside its key): with the
+/// shortest key it takes a quarter of a page.
 pub(crate) fn most_inline(page_bytes: u32) -> u32 {
     page_bytes / 4 - 24
 }
@@ -25,15 +26,17 @@ pub(crate) fn most_inline(page_bytes: u32) -> u32 {
 /// When a write is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// At once. It is durable when a later write is that waits for it, when its memtable is flushed, and after
-    /// [`Store::sync`](crate::Store::sync). The end of the process takes what is not durable by then.
+    /// At once. The write becomes durable with the next write that waits for durability, with the
+    /// flush of its memtable, or with [`Store::sync`](crate::Store::sync). If the process ends
+    /// before that, the write is lost.
     None,
-    /// At once; it is handed to the drive a millisecond later.
+    /// At once. The write is sent to the drive within a millisecond, after the log groups that are
+    /// queued before it.
     Interval,
-    /// When it is durable, together with what came meanwhile: group commit.
+    /// Once the write is durable, together with concurrent writes (group commit).
     #[default]
     Group,
-    /// When it is durable, by itself.
+    /// Once the write is durable, in a log group of its own.
     Each,
 }
 
@@ -48,124 +51,172 @@ impl From<Durability> for LogSync {
     }
 }
 
-/// How files are read and written.
+/// The I/O interface for reading and writing files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Io {
-    /// By `io_uring` where the system lets it, else by threads.
+    /// `io_uring` if the system permits it, else threads.
     #[default]
     Probe,
-    /// By `io_uring`.
+    /// `io_uring`.
     Ring,
-    /// By threads.
+    /// Threads.
     Threads,
 }
 
-/// Whether windows are kept on the members of a store over several directories: all of them but one, in turn, are given nothing to
-/// write in the background (by flushes, compactions, collection), and what lies on that one is rebuilt from the
-/// others when it is read meanwhile. The log, which callers wait for, goes to all of them at once.
+/// Whether a store over several directories keeps windows. With windows, background writes
+/// (flushes, compactions, garbage collection) go to only one member at a time, in turn. Reads of
+/// that member are meanwhile rebuilt from the others, so that they do not wait for its writes. The
+/// log, for which callers wait, is written to all members at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Windows {
-    /// Not at all: everything is written as it comes.
+    /// No windows: all writes are issued as they come.
     #[default]
     Off,
-    /// By the store alone, on any directories or drives: Flash on Rails (ATC 2014), with parity for copies.
+    /// The store controls the windows, on any directories or drives: Flash on Rails (ATC 2014),
+    /// with parity in place of copies.
     Rails,
-    /// By the drives, which have NVMe's Predictable Latency Mode (PLM). Where one of them has not, the store has no windows,
-    /// and [`Statistics::troubles`](crate::Statistics::troubles) says why.
+    /// The drives control the windows, by NVMe's Predictable Latency Mode (PLM). If one drive does
+    /// not support it, the store has no windows, and
+    /// [`Statistics::troubles`](crate::Statistics::troubles) gives the reason.
     Plm,
 }
 
-/// What a store is opened with.
+/// The options of a store.
 ///
 /// # Memory
-/// The store itself holds at most `memory_bytes` for index and values, twice `memtable_bytes` (and as much again where most
-/// writes overwrite what is in the memtable, which keeps the room of both), and the pages of a flush, which are as much as a
-/// memtable. A process needs more, because allocators keep what is freed in pieces. Give a container
-/// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
-/// `plm_cache_bytes`. With glibc's allocator that is true only with [`Self::trim_heap`]: it keeps for good what is freed, in a heap for each thread
-/// or so (75, 283 and 567 MiB were resident where the rule has 64, 160 and 330). A program with an allocator that gives back by itself (mimalloc, jemalloc) does without. Besides, up to 64 MiB for snapshots and ranges that are read. That is for values of 1 KiB and more: what a key takes
-/// in a memtable besides is not counted, and with short values that is more than the rule has room for.
+/// The store itself holds at most:
+///
+/// - `memory_bytes` for the index and values,
+/// - twice `memtable_bytes` for memtables, and as much again if most writes overwrite keys in the
+///   memtable, because it keeps the memory of both versions,
+/// - the pages of a flush, which are as large as a memtable,
+/// - 64 MiB for the snapshots and ranges that are being read.
+///
+/// A process needs more, because allocators keep freed memory in fragments. Give a container
+/// `memory_bytes`, four times `memtable_bytes` and 32 MiB, plus up to 64 MiB for snapshots and
+/// ranges. With [`Windows`], add `memtable_bytes` once more and `plm_cache_bytes`.
+///
+/// With glibc's allocator this rule holds only if [`Self::trim_heap`] is set, because glibc
+/// otherwise keeps freed memory in about one heap per thread: 75, 283 and 567 MiB were resident
+/// where the rule gives 64, 160 and 330. Allocators that return memory by themselves (mimalloc,
+/// jemalloc) do not need it.
+///
+/// The rule is for values of 1 KiB and more. The memory that a memtable needs for each key is not
+/// counted; with short values it exceeds the margin of the rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
 pub struct Options {
-    /// Whether a store is made where none is.
+    /// Whether to create a store if none exists.
     pub create_if_missing: bool,
-    /// Whether nothing is written to the store's files. What opening it has to write is kept in memory, as much as a memtable or two, and puts are
-    /// refused. A directory that is lost stays as far behind as it was; a store on a disk that takes no writes, or is full, can be read.
-    /// The store is locked as for writing: one opening at a time, whether it is to be read or written.
+    /// Whether to open the store read-only: nothing is written to its files, and puts are refused.
+    /// The writes that opening itself needs are kept in memory, about the size of one or two
+    /// memtables. A lost directory does not fall further behind. A store on a read-only or full
+    /// disk can be read this way. The store is locked as for writing, so it can be open only once
+    /// at a time.
     pub read_only: bool,
-    /// Whether a store over several directories goes on without one that does not exist, whatever its name. Else it does so only if the others
-    /// know that name: a mistyped one would leave the directory that was meant without what is written from then on.
+    /// Whether a store over several directories opens without a directory that does not exist, even
+    /// under an unknown name. Else it does so only if the other directories know that name: with a
+    /// mistyped name, the intended directory would miss all later writes.
     pub degraded: bool,
-    /// Whether the one of several directories that is lost is made anew, empty, and filled from the others: a disk was replaced. Whatever is there stays:
-    /// a directory whose drive is not mounted looks lost, too. One that does not exist is made only by a name that the others know, or with `degraded` besides. Not to be
-    /// asked for with `read_only`.
+    /// Whether to recreate the lost directory of a store over several directories, empty, and to
+    /// fill it from the others, as after a disk was replaced. Existing files are never overwritten,
+    /// because a directory whose drive is not mounted looks lost, too. A directory that does not
+    /// exist is created only if the others know its name, or if `degraded` is also set. Cannot be
+    /// combined with `read_only`.
     pub replace_lost: bool,
-    /// How large each of its files may become, in bytes. 0, the default: as large as the store has been told before, 16 GiB if it is made. One that is opened with
-    /// more than it has grows, to 16 times of what it was made with, or 512 GiB if that is more; beyond it is refused ([`Error::Invalid`]), and
-    /// [`Store::checkpoint`](crate::Store::checkpoint) copies it into a larger one. It does not shrink: less than it has changes nothing. Nor do drives
-    /// grow, or stores that an earlier version made. Room is taken as it is
-    /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
+    /// The size that each of the store's files may grow to, in bytes. 0, the default, keeps the
+    /// size that the store already has; a new store gets 16 GiB. Must be at least 64 MiB. All files
+    /// together, without parity, hold less than 16 TiB.
     ///
-    /// Not all of it is for pairs: log, index and what collection needs take their part, and pages are not filled to the last byte. One of 1 GiB was full with
-    /// 64 % of that in pairs of 32 and 1,024 bytes ([`Error::Full`](crate::Error::Full)).
+    /// If the value is larger than the store's present size, the store grows, up to 16 times its
+    /// size at creation, or to 512 GiB if that is more. A larger value is refused
+    /// ([`Error::Invalid`]); [`Store::checkpoint`](crate::Store::checkpoint) copies the store to a
+    /// larger one. A smaller value has no effect, because stores do not shrink. Stores on drives
+    /// and stores made by an earlier version do not grow. Disk space is allocated as needed; space
+    /// that the store frees is reused by the store and not returned.
+    ///
+    /// Not all of the space is available for pairs: the log, the index and garbage collection use a
+    /// part, and pages are not filled completely. A store of 1 GiB was full
+    /// ([`Error::Full`](crate::Error::Full)) when pairs of 32-byte keys and 1,024-byte values took
+    /// 64 % of it.
     pub capacity_bytes: u64,
-    /// Whether its files get all of `capacity_bytes` from the disk at once, when the store is made, or opened and has not all of it. Else they take
-    /// room as they need it, and where others have filled the disk the store takes deletes only as far as memtable and log go. With it the disk is never
-    /// full for the store: a store that is full takes deletes always, and these make room for puts. Opening fails with [`Error::Full`] where the disk has
-    /// not as much; a file system that cannot give room ahead is told in [`Statistics::troubles`](crate::Statistics::troubles). File systems that never overwrite (btrfs, ZFS)
-    /// may run out of room all the same. Drives have all of theirs.
+    /// Whether the files get all of `capacity_bytes` from the disk at once, when the store is
+    /// created, or opened with less. Else they grow as needed, and when other files have filled the
+    /// disk, the store can take deletes only until the memtable and the log are full. With
+    /// preallocation the disk never becomes full for the store: a full store always takes deletes,
+    /// and these make space for puts. Opening fails with [`Error::Full`] if the disk has too little
+    /// space. If a file system cannot preallocate,
+    /// [`Statistics::troubles`](crate::Statistics::troubles) reports it. Copy-on-write file systems
+    /// (btrfs, ZFS) may still run out of space. Drives always have all of their space.
     pub preallocate: bool,
-    /// Values up to this length, in bytes, stand beside their keys in the index; settled when a store is made: another one than it has is refused, unless it is
-    /// the default. 0: none do, so that the index
-    /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
-    /// a range nor in a Get; but the index has them in it, in memory as far as it is
-    /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page at most.
-    /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
-    /// index cannot be read, older ones of such values may stand for newer ones.
+    /// The maximum length of a value that is stored inline, beside its key in the index, in bytes.
+    /// Set when the store is created: later, a value other than the store's own and other than the
+    /// default is refused.
+    ///
+    /// With 0, the default, no values are inline: the index is small, and a Get whose index is in
+    /// memory reads only the value. An inline value needs no read of its own, neither in a range
+    /// nor in a Get. But it makes the index larger, both in memory and in compactions, which
+    /// rewrite it. A value is stored inline only if it takes, with its key, at most a quarter of a
+    /// page.
+    ///
+    /// Set [`Self::expected_value_bytes`] to the typical value length in that case. If the store is
+    /// later so damaged that it does not open and its index cannot be read, repair may return older
+    /// versions of inline values.
     pub inline_up_to: u32,
-    /// Bytes of a page: 4, 8, 16 or 32 KiB; settled when a store is made, as `inline_up_to` is. A Get reads a page, and no value lies in two unless it is longer than one. So large
-    /// pages are left less empty by values that are not much shorter than they are (three of 1 KiB with their keys take 4 KiB, seven take 8), and
-    /// bring ranges more of what comes next where values stand beside their keys; but each Get reads more, and so does each write that is durable
-    /// by itself, which takes a page of the log.
+    /// The page size in bytes: 4, 8, 16 or 32 KiB. Set when the store is created, as `inline_up_to`
+    /// is. A Get reads one page, and a value spans pages only if it is longer than one. Larger
+    /// pages waste less space on values that are not much shorter than a page (a page of 4 KiB
+    /// holds three values of 1 KiB with their keys, a page of 8 KiB seven), and with inline values
+    /// a range gets more pairs per read. But each Get reads more, and each write that is made
+    /// durable by itself writes a whole page of the log.
     pub page_bytes: u32,
-    /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well. It may be another one each time that a
-    /// store is opened.
+    /// The memory for the index, in bytes. If the index fits, a Get costs one read; else parts of
+    /// the index are read, too. May change each time the store is opened.
     pub memory_bytes: u64,
-    /// Whether glibc's allocator is asked to give back what is free in the heaps of the process (`malloc_trim`), on a thread of its own, when some 16 MiB
-    /// were freed and when the store has been opened; four times as long as that took it is left alone then. Whoever allocates from a heap that is being
-    /// searched waits, some milliseconds at a time, and so may gets. Other allocators are not asked.
+    /// Whether to return the free memory of the process's heaps to the system (glibc's
+    /// `malloc_trim`). This runs on a thread of its own, after about 16 MiB were freed and after
+    /// the store was opened. It then pauses for four times as long as it took. Allocations from a
+    /// heap that is being searched wait for some milliseconds, and so may Gets. Has no effect on
+    /// other allocators.
     pub trim_heap: bool,
-    /// Memory for values that were read last, in bytes, out of `memory_bytes`.
+    /// The memory for recently read values, in bytes; a part of `memory_bytes`.
     pub value_cache_bytes: u64,
-    /// Memory for writes before they are flushed, in bytes: twice that at most. A store leaves room for some memtables in its files that it fills
-    /// with nothing else, so that a small one with large memtables is full early. 0, the default: a 128th of what its files hold together, 32 MiB at
-    /// most, 1 MiB at least. A batch holds half of it. More than the files have room for is refused ([`Error::Invalid`]).
+    /// The size of a memtable, in bytes. Up to two memtables are in memory. The store also reserves
+    /// space in its files for several memtables, so a small store with large memtables is full
+    /// early. 0, the default, is 1/128 of the total size of the files, at least 1 MiB and at most
+    /// 32 MiB. A batch may be half as large as a memtable. A value that is too large for the files
+    /// is refused ([`Error::Invalid`]).
     pub memtable_bytes: u64,
-    /// When writes are acknowledged that do not say it.
+    /// The durability of writes that do not specify one.
     pub durability: Durability,
-    /// How files are read and written.
+    /// The I/O interface for reading and writing files.
     pub io: Io,
-    /// Whether windows are kept. They may be others each time that a store is opened.
+    /// Whether the store keeps windows. May change each time the store is opened.
     pub windows: Windows,
-    /// With windows: memory for what waits for the slot of its member, in bytes, parity included. A flush takes half as
-    /// much again as its memtable where there are three members. Background writes wait beyond it, reads never do.
+    /// With windows: the memory for writes that wait for the slot of their member, in bytes, parity
+    /// included. A flush needs one and a half times its memtable if there are three members. When
+    /// the memory is full, background writes wait, but reads never do.
     pub plm_cache_bytes: u64,
-    /// For demonstrations: a simulated block drive, by the name of a built-in one (`vigil-15gb`) or the path of its file, beside the store's files. It is
-    /// given each read and write as well, in real time, and a call waits for both, so that the store is as fast as it would be on that drive,
-    /// as far as files and processor are faster. Each directory takes one of its NVM sets, which is as large as a file may be; with
-    /// [`Windows::Plm`] the windows are the drive's. Every block of it was written once when the store is opened. None: nothing is simulated.
+    /// For demonstrations: a simulated block drive that runs beside the store's files, given by the
+    /// name of a built-in profile (`vigil-15gb`) or the path of a profile file. `None` simulates
+    /// nothing.
+    ///
+    /// Each read and write is sent to the files and to the simulated drive, in real time, and each
+    /// call waits for both. The store is thus as fast as it would be on that drive, provided that
+    /// the files and the processor are faster. Each directory uses one NVM set of the drive, which
+    /// limits the size of its file. With [`Windows::Plm`] the windows are the drive's. When the
+    /// store is opened, every block of the drive counts as written once.
     pub simulated_drive: Option<String>,
-    /// What keys and values are expected to be like, in bytes: the index is laid out for them. What no key or value can be counts as the
-    /// nearest that one can.
+    /// The expected length of keys, in bytes; the layout of the index is based on it. A value
+    /// outside the permitted key lengths is replaced by the nearest one.
     pub expected_key_bytes: u32,
-    /// See `expected_key_bytes`.
+    /// The expected length of values, in bytes; see `expected_key_bytes`.
     pub expected_value_bytes: u32,
 }
 
 impl Default for Options {
-    /// A store without windows, of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes (less in smaller files), in which a
-    /// write that is acknowledged is durable.
+    /// A store without windows, with files of up to 16 GiB, 256 MiB of memory for the index and 2 x
+    /// 32 MiB for memtables (less for smaller files), in which acknowledged writes are durable.
     fn default() -> Self {
         Self {
             create_if_missing: true,
@@ -191,11 +242,11 @@ impl Default for Options {
     }
 }
 
-/// What was settled when a store was made: what is asked for besides is not to be passed over in silence. What is as by default is not
-/// asked for.
+/// Checks the options that were set when the store was created. A request for another value must
+/// not be ignored silently. An option with its default value is not a request.
 ///
 /// # Errors
-/// [`Error::Invalid`], with what the store has, and what to do.
+/// Returns [`Error::Invalid`] with the store's value and the remedy.
 pub(crate) fn check_settled(options: &Options, identity: &Identity) -> Result<(), Error> {
     let usual = Options::default();
     for (name, asked, usual, has) in [
@@ -212,10 +263,10 @@ pub(crate) fn check_settled(options: &Options, identity: &Identity) -> Result<()
     Ok(())
 }
 
-/// What is allowed, of a store over so many directories.
+/// Checks the options of a store over `directories` directories.
 ///
 /// # Errors
-/// [`Error::Invalid`], with what is not.
+/// Returns [`Error::Invalid`] with the option that is not permitted.
 pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> {
     let invalid = |what: String| Err(Error::Invalid(what));
     if directories == 0 || directories == 2 || directories > 64 {

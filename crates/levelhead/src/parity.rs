@@ -1,4 +1,5 @@
-//! Whether what several directories hold beside the pairs themselves agrees with them: of each stripe that is in use all chunks are read, the parity among them.
+//! Verification of redundancy: reads all chunks of each stripe in use, including parity, and checks
+//! that they agree.
 
 use pages::ExtentId;
 use volume::{Checked, Mismatch, Seen};
@@ -8,11 +9,11 @@ use crate::drive;
 use crate::error::{Error, Place};
 use crate::store::Store;
 
-/// What checking the stripes of an extent came to.
+/// The results for the stripes of one extent.
 type Stripes = Vec<Checked>;
 
 impl Store {
-    /// Adds to `report` what of the store's redundancy does not agree with its pages. Nothing is written.
+    /// Adds to `report` the redundancy that does not agree with the data. Writes nothing.
     pub(crate) fn check_redundancy(&self, report: &mut Report, progress: &mut dyn FnMut(Verified)) {
         let all = self.parts_with_stripes();
         let mut extent = 0;
@@ -33,7 +34,7 @@ impl Store {
         }
     }
 
-    /// Extents whose stripes can be compared: none of a store in one directory.
+    /// Returns the number of extents whose stripes can be compared: 0 for a store in one directory.
     fn parts_with_stripes(&self) -> u32 {
         self.call(|root| {
             let parts = if root.volume.is_some() { root.engine.extents() } else { 0 };
@@ -41,7 +42,8 @@ impl Store {
         })
     }
 
-    /// Checks the stripes of one extent; nothing behind the last one, and of a store in one directory.
+    /// Checks the stripes of one extent. Returns `None` after the last extent, and for a store in
+    /// one directory.
     fn check_stripes(&self, extent: ExtentId) -> Option<Stripes> {
         self.call(|root| {
             let (volume, engine) = (root.volume.clone(), root.engine.clone());

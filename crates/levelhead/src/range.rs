@@ -1,4 +1,4 @@
-//! Pairs in key order, of one instant, from both ends.
+//! Ranges: pairs of one instant in key order, from both ends.
 
 use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
@@ -8,15 +8,17 @@ use crate::reading::{Beginning, Gives, Instant, Limits, MOST_BYTES, Most, Pair};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
-/// Pairs that are fetched at a time, to begin with and at most.
+/// Pairs per fetch: at first, and at most. Each fetch doubles the number.
 const FIRST: usize = 4;
 const MOST: usize = 256;
-/// Bytes of the longest key.
+/// The length of the longest key, in bytes.
 pub(crate) const LONGEST: usize = 255;
 
-/// Pairs in key order, as they were at the instant at which the first of them was asked for (or that of the [`Snapshot`] that it was made of), whatever is
-/// written meanwhile. It is read from both ends: [`rev`](Iterator::rev) goes down the keys, and `next` and `next_back` may take turns until they
-/// meet.
+/// An iterator over pairs in key order. All pairs are of one instant: that of the first read, or
+/// that of the [`Snapshot`] from which the range was created. Later writes are not visible.
+///
+/// The range can be read from both ends: [`rev`](Iterator::rev) descends, and `next` and
+/// `next_back` may be mixed until they meet.
 ///
 /// ```
 /// # fn main() -> Result<(), levelhead::Error> {
@@ -34,31 +36,39 @@ pub(crate) const LONGEST: usize = 255;
 /// # }
 /// ```
 ///
-/// After an error it ends: what is counted by [`count`](Iterator::count) may be an error as well. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
-/// ([`Error::TooOld`]). Down the keys costs as many reads as up. What was deleted costs too ([`Store::range`]).
+/// After an error the iterator ends; note that [`count`](Iterator::count) counts an error as an
+/// item. The range keeps its instant alive; a store that needs the space drops the oldest instant
+/// ([`Error::TooOld`]). Descending costs as many reads as ascending. Tombstones cost time, too
+/// ([`Store::range`]).
 ///
 /// # Memory
-/// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
-/// read as it holds, up to 2 MiB, as long as all buffers, and what else snapshots and ranges cost, take no more than 48 MiB. An end
-/// that gets no more goes on with what it has. Those that begin have 64 MiB: some thousand ranges may be open of which little was read, and 24 that
-/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`], [`OutOfMemory`](std::io::ErrorKind::OutOfMemory)). Buffers stay with a range until it ends or goes. Besides, each end that is
-/// read holds pairs that were fetched and not given yet: 256 at most, and of long ones as many as have [`Self::MOST_FETCHED_BYTES`], and one more.
+/// Each end that is read prefetches values into a buffer of its own. The buffer starts at 16 KiB
+/// and doubles each time its size has been read, up to 2 MiB, as long as all buffers and the other
+/// memory of snapshots and ranges take at most 48 MiB. Beyond that, buffers no longer grow. New
+/// ranges may use up to 64 MiB: enough for some thousand open ranges that were read only a little,
+/// or 24 that were read far. Beyond 64 MiB a new range returns [`Error::System`] of kind
+/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory).
+///
+/// A range keeps its buffers until it ends or is dropped. In addition, each end that is read holds
+/// up to 256 pairs that were fetched but not yet returned. If the pairs are long, it holds up to
+/// [`Self::MOST_FETCHED_BYTES`] of them, plus one pair.
 pub struct Range {
     source: Source,
-    /// The least key, whatever its length; nothing is below an empty one.
+    /// The lower bound, inclusive. It may be longer than a key. The empty slice is below all keys.
     from: Box<[u8]>,
-    /// The end, which is not among them.
+    /// The upper bound, exclusive.
     to: Option<Box<[u8]>>,
     front: Side,
     back: Side,
     is_over: bool,
     gives: Gives,
-    /// Deletions that it has stepped over, and may.
+    /// Tombstones that were stepped over so far, and the limit.
     stepped_over: u64,
     most_deletions: u64,
 }
 
-/// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is, and the buffers of its ends stay at a page.
+/// The keys of a [`Range`], from both ends. Does not read values: if the index is in memory,
+/// nothing is read from the drive. The buffer of each end stays at one page.
 ///
 /// ```
 /// # fn main() -> Result<(), levelhead::Error> {
@@ -76,7 +86,7 @@ pub struct Range {
 pub struct Keys(Range);
 
 enum Source {
-    /// The instant at which something is asked for first.
+    /// A range of the live store; its instant is that of the first read.
     Store(Store),
     Snapshot(Snapshot),
 }
@@ -90,27 +100,28 @@ impl Source {
     }
 }
 
-/// What has been fetched from one end.
+/// The state of one end of a range.
 #[derive(Default)]
 struct Side {
-    /// The iterator that reads it, once there is one.
+    /// The number of its iterator, once that exists.
     number: Option<u64>,
     fetched: VecDeque<Pair>,
-    /// Pairs that were fetched the last time.
+    /// Pairs in the previous fetch.
     batch: usize,
     has_come_to_its_end: bool,
-    /// The last key that it gave.
+    /// The last key that this end returned.
     given: Option<Box<[u8]>>,
 }
 
-/// The first key behind `key`, where keys are no longer than keys can be: of those that are longer, the first that is one.
+/// Returns the first possible key after `key`. If `key` has the maximum length or more, returns a
+/// bound after all keys that start with its first [`LONGEST`] bytes.
 pub(crate) fn successor(key: &[u8]) -> Box<[u8]> {
     let begins = &key[..key.len().min(LONGEST)];
     [begins, &[0]].concat().into()
 }
 
-/// `bounds` as a least key and an end. Bounds may be longer than keys: what is at or behind such a one is behind all keys
-/// that it begins with.
+/// Converts `bounds` to an inclusive lower and an exclusive upper bound. Bounds may be longer than
+/// keys: such a bound sorts after the key that is its prefix of [`LONGEST`] bytes.
 pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
     let from = match bounds.start_bound() {
         Bound::Included(key) if key.len() <= LONGEST => (*key).into(),
@@ -125,7 +136,8 @@ pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, 
     (from, to)
 }
 
-/// The first key behind all that begin with `prefix`, if there is one.
+/// Returns the first key after all keys that start with `prefix`, or `None` if there is no such
+/// key.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut after = prefix[..=last].to_owned();
@@ -134,7 +146,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Store {
-    /// Pairs in key order whose keys begin with `prefix`, from both ends.
+    /// Returns the pairs whose keys start with `prefix`, in key order, from both ends.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -156,14 +168,16 @@ impl Store {
 }
 
 impl Snapshot {
-    /// Pairs in key order whose keys begin with `prefix`, from both ends. It keeps the instant, too.
+    /// Returns the pairs whose keys start with `prefix`, in key order, from both ends. The range
+    /// keeps the snapshot alive.
     pub fn prefix(&self, prefix: &[u8]) -> Range {
         Range::of_prefix(Source::Snapshot(self.clone()), prefix)
     }
 }
 
 impl Range {
-    /// Bytes of the pairs that an end holds which were fetched and not given yet; one more may be beside them.
+    /// The maximum size, in bytes, of the pairs that each end has fetched and not yet returned. One
+    /// more pair may be held beyond that.
     pub const MOST_FETCHED_BYTES: usize = MOST_BYTES;
 
     pub(crate) fn new<'a>(store: &Store, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
@@ -177,7 +191,7 @@ impl Range {
         Self::of(Source::Snapshot(snapshot.clone()), bounds)
     }
 
-    /// Of the keys that begin with `prefix`.
+    /// Returns the range of the keys that start with `prefix`.
     fn of_prefix(source: Source, prefix: &[u8]) -> Self {
         let end = after_prefix(prefix);
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -192,32 +206,34 @@ impl Range {
         Self { source, from, to, front, back, is_over, gives, stepped_over, most_deletions }
     }
 
-    /// The same, which ends with [`Error::Deletions`] where both ends together have stepped over more than so many deletions. It may have stepped
-    /// over some hundred more by then.
+    /// Limits the number of tombstones that both ends together may step over. Beyond the limit the
+    /// range ends with [`Error::Deletions`]. It may exceed the limit by some hundred tombstones.
     #[must_use]
     pub fn over_at_most(mut self, deletions: u64) -> Self {
         self.most_deletions = deletions;
         self
     }
 
-    /// Deletions that it has stepped over so far, those among pairs that it has fetched and not given yet included.
+    /// Returns the number of tombstones that the range has stepped over so far, including those
+    /// between pairs that were fetched but not yet returned.
     pub fn stepped_over(&self) -> u64 {
         self.stepped_over
     }
 
-    /// Its keys alone. An end that was begun to be read before goes on reading values, for nothing.
+    /// Returns an iterator over the keys alone. An end that was already being read continues to
+    /// read values, which are discarded.
     pub fn keys(self) -> Keys {
         let mut range = self;
         range.gives = Gives::Keys;
         Keys(range)
     }
 
-    /// Where an end begins to be read.
+    /// Returns the position where the first read of an end starts.
     fn beginning(&self, is_back: bool) -> Beginning {
         if is_back {
             return Beginning::Last;
         }
-        // No key is empty, and none longer: what comes before the least key is passed over.
+        // No key is empty or longer than [`LONGEST`]. Keys below the lower bound are skipped.
         let first = if self.from.is_empty() { &[0][..] } else { &self.from };
         Beginning::Key(first[..first.len().min(LONGEST)].into())
     }
@@ -250,7 +266,7 @@ impl Range {
         Ok(())
     }
 
-    /// The next pair from one end, unless the other one has given it.
+    /// Returns the next pair from one end, unless the other end has already returned it.
     fn step(&mut self, is_back: bool) -> Option<Result<Pair, Error>> {
         loop {
             if self.is_over {
@@ -281,7 +297,7 @@ impl Range {
         }
     }
 
-    /// Lets go of what it reads with.
+    /// Ends the range and releases its iterators.
     fn end(&mut self) {
         self.is_over = true;
         let mut numbers = Vec::new();
@@ -366,7 +382,7 @@ mod tests {
         let _ = std::fs::remove_dir_all(&directory);
     }
 
-    /// What the documentation of [`Store::range`] says of queues.
+    /// Checks the claim about queues in the documentation of [`Store::range`].
     #[test]
     fn deletions_before_the_first_pair_cost_until_they_are_compacted() {
         let directory = std::env::temp_dir().join(format!("levelhead-head-{}", std::process::id()));

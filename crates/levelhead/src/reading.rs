@@ -1,4 +1,4 @@
-//! Snapshots and ranges that are being read: they stay within the runtime, and have numbers outside.
+//! Open snapshots and ranges. They live inside the runtime; callers refer to them by number.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,32 +11,31 @@ use crate::error::Error;
 use crate::file_engine::{FileEngine, Files};
 use crate::store::Store;
 
-/// Bytes of keys and values that a range gives at a time, but for the last pair.
+/// The maximum size of the pairs of one fetch, in bytes, not counting the last pair.
 pub(crate) const MOST_BYTES: usize = 256 << 10;
 
-/// A key and its value.
 pub(crate) type Pair = (Box<[u8]>, Vec<u8>);
 
-/// A part of a range, as it is fetched.
+/// The pairs of one fetch.
 #[derive(Default)]
 pub(crate) struct Fetched {
     pub pairs: Vec<Pair>,
-    /// Deletions that lay between them and before them.
+    /// Tombstones between and before the pairs.
     pub stepped_over: u64,
-    /// Whether there are no more.
+    /// Whether the range has no more pairs.
     pub is_end: bool,
 }
 
-/// Of which instant a range is.
+/// The instant of a range.
 #[derive(Clone, Copy)]
 pub(crate) enum Instant {
     Present,
     OfSnapshot(u64),
-    /// That of another range.
+    /// The instant of another range.
     OfRange(u64),
 }
 
-/// The least key of a range, its end, which is not among its keys, and what it gives.
+/// The bounds of a range (`from` inclusive, `to` exclusive) and the kind of its items.
 #[derive(Clone, Default)]
 pub(crate) struct Limits {
     pub from: Box<[u8]>,
@@ -44,33 +43,33 @@ pub(crate) struct Limits {
     pub gives: Gives,
 }
 
-/// What a range gives.
+/// The kind of a range's items.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Gives {
     #[default]
     Pairs,
-    /// Keys; values are not read, and empty.
+    /// Keys alone: values are not read, and are empty.
     Keys,
 }
 
-/// How much is fetched at a time.
+/// The limits of one fetch.
 #[derive(Clone, Copy)]
 pub(crate) struct Most {
     /// Pairs.
     pub pairs: usize,
-    /// Deletions, but for those of the last step.
+    /// Tombstones; the last step may exceed the limit.
     pub deletions: u64,
 }
 
-/// Where a range begins to be read, and which way.
+/// The start position and direction of a range.
 pub(crate) enum Beginning {
-    /// At this key or behind it, upwards.
+    /// Ascending from this key or the next one after it.
     Key(Box<[u8]>),
-    /// At its end, downwards.
+    /// Descending from the upper bound.
     Last,
 }
 
-/// What is being read, by number.
+/// The open snapshots and ranges, by number.
 pub(crate) struct Reading {
     handle: Handle,
     last: Cell<u64>,
@@ -86,7 +85,8 @@ fn iterator(snapshot: &FileSnapshot, limits: &Limits) -> Result<FileIterator, En
     Ok(if limits.gives == Gives::Keys { iterator.of_keys() } else { iterator })
 }
 
-/// The pair to begin at, or the next one, with `ahead` more to be asked for behind it.
+/// Returns the pair at `beginning`, or the next pair. `ahead` is the number of further pairs to
+/// prefetch.
 async fn step(
     iterator: &mut FileIterator,
     beginning: Option<Beginning>,
@@ -121,7 +121,7 @@ impl Reading {
         self.snapshots.borrow().get(&number).expect("a snapshot that is read lives").clone()
     }
 
-    /// Begins to read a range; its number.
+    /// Opens a range and returns its number.
     fn begin(
         &self,
         engine: &FileEngine,
@@ -142,15 +142,16 @@ impl Reading {
         Ok(number)
     }
 
-    /// The next pairs of a range, from its beginning on if that is given: as many as `most` says, or as take [`MOST_BYTES`]. However
-    /// many deletions lie before them, others have the store in between.
+    /// Returns the next pairs of a range, starting at `beginning` if given, up to the limits `most`
+    /// and [`MOST_BYTES`]. Yields to other tasks between pairs, however many tombstones precede
+    /// them.
     async fn next(
         &self,
         number: u64,
         beginning: Option<Beginning>,
         most: Most,
     ) -> Result<Fetched, EngineError> {
-        // Whoever reads it is alone with it: it is taken out meanwhile.
+        // Removes the iterator from the map meanwhile, so that only this task uses it.
         let taken = self.ranges.borrow_mut().remove(&number);
         let mut iterator = taken.expect("a range that is read has begun and not ended");
         let (mut pairs, mut bytes, mut beginning) = (Vec::new(), 0, beginning);
@@ -181,7 +182,7 @@ impl Reading {
         outcome
     }
 
-    /// The part of the index that cannot be read, if that is what is wrong with a range.
+    /// Returns the damaged part of the index, if `error` is due to one.
     fn damaged_part(&self, number: u64, error: &EngineError) -> Option<IndexPart> {
         let EngineError::Corrupt(page, _) = error else { return None };
         let ranges = self.ranges.borrow();
@@ -243,7 +244,7 @@ impl Store {
         begun.map_err(|error| self.error(&error))
     }
 
-    /// Begins to read a range and fetches its first pairs, in one go; its number, and the pairs.
+    /// Opens a range and fetches its first pairs, in one call. Returns its number and the pairs.
     pub(crate) fn first_of_range(
         &self,
         instant: Instant,
@@ -279,7 +280,8 @@ impl Store {
         pairs.map_err(|error| self.error(&error))
     }
 
-    /// The next pair of a range that is walked through damage, or what is wrong, and the part of the index that cannot be read, if it is that.
+    /// Returns the next pair of a range that is read past damage. On an error, also returns the
+    /// damaged part of the index, if the error is due to one.
     pub(crate) fn next_of_walk(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! A store within the runtime, made or opened: what its lock is around.
+//! The root of a store inside the runtime, behind the store's lock: how it is created and opened.
 
 use std::cell::Cell;
 use std::io::ErrorKind;
@@ -23,36 +23,38 @@ use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::statistics::DirectoryState;
 
-/// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
+/// A store inside its runtime. Callers clone the parts that they need, because a future cannot
+/// borrow from it.
 pub(crate) struct Root {
     pub engine: FileEngine,
     pub reading: Rc<Reading>,
     pub place: Place,
     pub default_sync: LogSync,
-    /// What the engine is on, if that is several files.
+    /// The engine's volume, if the store is over several files.
     pub volume: Option<Volume<Member>>,
     pub device: Device,
-    /// Directories that were lost when it was opened.
+    /// Directories that were lost when the store was opened.
     pub lost: Vec<PathBuf>,
-    /// Whether it was opened to be read only.
+    /// Whether the store was opened read-only.
     pub is_read_only: bool,
-    /// As long as it does not say that it is whole.
+    /// Locks that are held while the store is marked as incomplete.
     pub making: Option<Making>,
-    /// Why it has no windows, though they were asked for; until somebody is told.
+    /// The reason why the requested windows are not kept, until it was reported.
     pub no_windows: Cell<Option<String>>,
 }
 
-/// What a store says of itself once it is made.
+/// How a new store is marked once it is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Is {
-    /// All of it is there.
+    /// Complete.
     Whole,
-    /// It is a copy that has not all pairs yet: nobody is to take it for one that has.
+    /// Incomplete: a copy that does not have all pairs yet, and must not be taken for a complete
+    /// one.
     Unfinished,
 }
 
 impl Root {
-    /// Makes a store in `directories`, which have none, or opens the one that they have.
+    /// Opens the store in `directories`, or creates one if they have none.
     pub(crate) async fn open(
         handle: Handle,
         directories: Vec<PathBuf>,
@@ -76,7 +78,8 @@ impl Root {
         }
     }
 
-    /// Makes a store, unless somebody else does meanwhile: then it is the one to open.
+    /// Creates a store. If another process creates one in the same directories first, opens that
+    /// one.
     pub(crate) async fn create(
         handle: Handle,
         directories: Vec<PathBuf>,
@@ -91,7 +94,7 @@ impl Root {
         };
         let capacity = capacity_of(&directories, wanted.min(most))?;
         directories.iter().try_for_each(|directory| directory::make(directory))?;
-        // Keeps others from making a store in the same places.
+        // Keeps other processes from creating a store in the same places.
         let mut making = patiently(&handle, || Making::begin(&directories)).await?;
         if let Some(identity) = directory::read_all(&directories)? {
             drop(making);
@@ -131,10 +134,11 @@ impl Root {
         for (directory, file) in directories.iter().zip(&files) {
             directory::check_is_free(directory, file)?;
         }
-        // Where some of them say so and none that it is whole, nobody takes it for a store that lost the others, and what is
-        // beside it is known to be nobody's.
+        // If some directories are marked as incomplete and none as complete, later openings do not
+        // treat this as a store that lost its other directories, and know that the files beside the
+        // mark are of no store.
         directory::write_all(&directories, &Identity { is_being_made: true, ..identity.clone() })?;
-        // Left by somebody who was ended while it made a store.
+        // Left over from a creation that was interrupted.
         for file in files.iter().filter(|file| file.exists() && !drive::is_drive(file)) {
             let removed = std::fs::remove_file(file);
             removed.map_err(|error| {
@@ -160,7 +164,8 @@ impl Root {
         let failed = |error: OpenError| refused(&error, &place, &device);
         let engine = Engine::create(setup(&handle, files, &options, &identity));
         let engine = engine.map(FileEngine).map_err(failed)?;
-        // A store is there once its first checkpoint is, and may say so then.
+        // The store exists once its first checkpoint is durable; only then may it be marked as
+        // complete.
         engine.begun().await.map_err(|error| failed(error.into()))?;
         Self::of(&handle, engine, volume, device, place, Vec::new(), &options).await
     }
@@ -199,10 +204,12 @@ impl Root {
             }
             _ => refused(&error, &place, &device),
         })?;
-        // Where there was nothing yet: ended while its first checkpoint is written, the store could not do without a directory.
+        // Waits for the first checkpoint if the store had none yet. If the process ended while it
+        // is being written, the store could not be opened with a directory missing.
         let begun = engine.begun().await;
         begun.map_err(|error| refused(&error.into(), &place, &device))?;
-        // Had one been adopted by an opening that failed, it would not count as lost when another one is.
+        // Adopts drives only after a successful opening: a drive that a failed opening had adopted
+        // would not count as lost when another member is.
         if !options.read_only {
             directory::adopt_drives(&directories, &identity)?;
         }
@@ -248,8 +255,8 @@ impl Root {
         Ok(root)
     }
 
-    /// Refuses an opening in which a write found no room that the store cannot do without: it would take no writes
-    /// until it is opened again, room or not. The next write tells.
+    /// Refuses the opening if an essential write failed because the disk was full: the store would
+    /// take no writes until it is reopened, even after space was freed. A test write finds out.
     async fn check_room(&self, handle: &Handle) -> Result<(), Error> {
         if !self.device.has_refused_for_room() {
             return Ok(());
@@ -263,7 +270,8 @@ impl Root {
         Err(refused(&OpenError::Medium(MediumError::ReadOnly), &self.place, &self.device))
     }
 
-    /// From now on what does not fit on a disk is written once there is room, and callers are told meanwhile.
+    /// From now on, writes for which the disk has no space wait for it, and callers get an error
+    /// meanwhile.
     fn wait_for_room(&self, handle: &Handle) {
         self.device.wait_for_room(true);
         let (device, engine) = (self.device.clone(), self.engine.clone());
@@ -276,13 +284,13 @@ impl Root {
         }));
     }
 
-    /// Bytes of each of the store's files, at most.
+    /// Returns the maximum size of each of the store's files, in bytes.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         let sets = self.device.sets();
         sets.first().map_or(0, |set| set.blocks * u64::from(block::BLOCK_BYTES))
     }
 
-    /// The directories, and how each of them is.
+    /// Returns the directories and their states.
     pub(crate) fn directories(&self) -> Vec<(PathBuf, DirectoryState)> {
         let (failed, behind) = match &self.volume {
             Some(volume) => (volume.failed_members(), volume.members_behind()),
@@ -301,23 +309,24 @@ impl Root {
         files.map(|(member, file)| (directory::of_file(file), state(member))).collect()
     }
 
-    /// What the files have had to complain of since this was last asked.
+    /// Returns and clears the troubles since the last call.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let of_files = self.device.troubles();
         of_files.iter().map(ToString::to_string).chain(self.no_windows.take()).collect()
     }
 }
 
-/// The files of a store that is there, open.
+/// The opened files of an existing store.
 struct Found {
     device: Device,
     identity: Identity,
     place: Place,
-    /// Directories that are lost, or take no writes.
+    /// Directories that are lost or read-only.
     lost: Vec<PathBuf>,
 }
 
-/// Opens the files of a store that is there, and makes anew what is missing as far as that is asked for.
+/// Opens the files of an existing store, and restores missing ones as far as the options ask for
+/// it.
 async fn find(
     handle: &Handle,
     directories: &[PathBuf],
@@ -329,7 +338,7 @@ async fn find(
     }
     directory::check_files(directories)?;
     if directory::may_complete(directories, options) {
-        // Nothing is made for a store that somebody has.
+        // Nothing is restored while another process has the store open.
         let held = patiently(handle, || directory::hold(directories)).await?;
         directory::complete(directories, &identity, options)?;
         drop(held);
@@ -337,7 +346,8 @@ async fn find(
     let mut lost = directory::lost(directories);
     let grown = growth::wanted(directories, options, &identity)?;
     let read_only = if options.read_only { Vec::new() } else { directory::read_only(directories) };
-    // It goes on without one, which has what it was given before; two would have to be told apart from one that is away.
+    // One read-only member is tolerated: the store runs without it, and it keeps its earlier
+    // contents. Two are not, nor one together with a lost member.
     let bears_read_only =
         directories.len() > 1 && lost.is_empty() && grown.is_none() && read_only.len() == 1;
     let file_options = FileOptions {
@@ -349,7 +359,7 @@ async fn find(
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
     let device = open_files(handle, &files, file_options).await?;
     lost.extend(read_only);
-    // Who had the files until now may have made them larger.
+    // The previous user of the files may have made them larger in between.
     let known = directory::read_all(directories)?.unwrap_or(identity);
     let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
     let identity = Identity { capacity_bytes, ..known };
@@ -361,7 +371,7 @@ async fn find(
     Ok(Found { device, identity, place, lost })
 }
 
-/// Of which directories a store lacks too much.
+/// Returns the error for a volume that lacks too many members, with the reason for each directory.
 fn too_many_away(volume: &Volume<Member>, directories: &[PathBuf]) -> Error {
     let each = |members: Vec<usize>, what: &'static str| {
         members.into_iter().map(move |member| format!("{} {what}", directories[member].display()))
@@ -381,7 +391,7 @@ fn too_many_away(volume: &Volume<Member>, directories: &[PathBuf]) -> Error {
     ))
 }
 
-/// Gives files all of their room, if that is asked for.
+/// Allocates all space of the files, if the options ask for it.
 async fn preallocate(
     device: &FileDevice,
     options: &Options,
@@ -403,7 +413,8 @@ pub(crate) fn file_options() -> FileOptions {
     }
 }
 
-/// Why the engine does not open. Where a write found no room, that is the cause of what failed behind it.
+/// Converts the error of opening the engine. If a write found the disk full, that is the cause of
+/// the later failures.
 fn refused(error: &OpenError, place: &Place, device: &Device) -> Error {
     let no_room = OpenError::Medium(MediumError::NoSpace);
     let cause = match error {
@@ -417,10 +428,10 @@ fn refused(error: &OpenError, place: &Place, device: &Device) -> Error {
     Error::of_opening(cause, place, &device.troubles())
 }
 
-/// How long it is tried to get what another one has.
+/// How long to wait for files or locks that another process holds.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// Tries for a while to get what others have.
+/// Calls `begin` again while it returns [`Error::InUse`], for up to [`PATIENCE`].
 async fn patiently<T>(handle: &Handle, begin: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let begun = handle.now();
     loop {
@@ -433,8 +444,8 @@ async fn patiently<T>(handle: &Handle, begin: impl Fn() -> Result<T, Error>) -> 
     }
 }
 
-/// Opens the files of a store. A process that has just been killed may have them a little
-/// longer, until the kernel is done with its I/O.
+/// Opens the files of a store. A process that was just killed may hold them a little longer, until
+/// the kernel has completed its I/O.
 pub(crate) async fn open_files(
     handle: &Handle,
     files: &[PathBuf],
@@ -455,8 +466,8 @@ pub(crate) async fn open_files(
     }
 }
 
-/// Bytes of pages on each member of a new store: what is asked for, as far as drives have room. A store is at least as large as
-/// it may be asked for.
+/// Returns the capacity of each member of a new store, in bytes of pages: the requested size,
+/// limited by the size of drives. It is never below the minimum capacity.
 fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
     let mut capacity = wanted;
     for path in directories.iter().filter(|path| drive::is_drive(path)) {
@@ -480,7 +491,8 @@ fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
     Ok(capacity)
 }
 
-/// A file that was cut short, or was taken for another one's, is told before anything is read of it.
+/// Checks that no file is shorter than the store's capacity, before anything is read from it. Such
+/// a file was truncated or is another one.
 fn check_size(device: &Device, identity: &Identity, place: &Place) -> Result<(), Error> {
     for (shape, path) in device.sets().iter().zip(place.files.iter()) {
         let wanted = drive::first_byte(path) + identity.capacity_bytes;
@@ -492,16 +504,16 @@ fn check_size(device: &Device, identity: &Identity, place: &Place) -> Result<(),
     Ok(())
 }
 
-/// What a thread outside may know of a store that was opened.
+/// The data of an open store that threads outside the runtime may use.
 pub(crate) struct Outside {
     pub place: Place,
     pub default_sync: LogSync,
-    /// Whether callers may read values by themselves, as far as the device lets them: not past a volume, which knows in which
-    /// windows its members are, and rebuilds what one of them does not have.
+    /// Whether callers may read values directly from the device. Not with a volume, which knows the
+    /// windows of its members and rebuilds the pages that a member lacks.
     pub reads_values: bool,
-    /// Whether it takes no writes.
+    /// Whether the store was opened read-only.
     pub is_read_only: bool,
-    /// Others are kept from its files by these.
+    /// The locks on its files.
     pub locks: Locks,
 }
 

@@ -1,4 +1,5 @@
-//! What is left of a store that does not open: read page by page, within a runtime of its own, and written to a new store.
+//! Salvage of a store that does not open: its files are read page by page, inside a separate
+//! runtime, and the pairs are written to a new store.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -25,23 +26,23 @@ use crate::set_up::{ranges, setup, volume_setup};
 use crate::store::{drive, real_options};
 use crate::surmise;
 
-/// What cannot be known of what was saved of a store that did not open.
+/// The limits of a salvage: the reason for it, and the doubts about the saved pairs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Salvaged {
-    /// Why it did not open.
+    /// The reason why the store did not open.
     pub why: Error,
-    /// What may be wrong with what was saved, in words; nothing if it is what the store had.
+    /// Possible errors in the saved pairs, as text; empty if they are exactly those of the store.
     pub doubts: Vec<String>,
-    /// Pairs of which nothing could say whether they were deleted.
+    /// Saved pairs that may have been deleted.
     pub unsure: u64,
-    /// Keys that had a value of which nothing can be read.
+    /// Keys whose value cannot be read in any version.
     pub lost: Vec<Box<[u8]>>,
     /// Keys that were saved with an older value, because the newest one cannot be read.
     pub older: Vec<Box<[u8]>>,
 }
 
-/// What is known before anything is taken out.
+/// The facts that are known before the first pair is copied.
 struct Found {
     damaged: Vec<(PageNo, PageFault)>,
     place: Place,
@@ -55,18 +56,18 @@ struct Found {
     older: Vec<Box<[u8]>>,
 }
 
-/// What lives in the runtime: whoever takes pairs out has it meanwhile.
+/// The salvage inside the runtime. The reader of the next pairs takes it out meanwhile.
 type Taken = Rc<RefCell<Option<Salvage<Files>>>>;
 type Reader = Shared<Result<Old, Error>>;
 
-/// A store of which pairs are taken out.
+/// A store whose pairs are being copied.
 struct Old {
     taken: Taken,
     place: Place,
     capacity_of_data: u64,
 }
 
-/// Saves what is left of the store in `directories`, which does not open because of `why`.
+/// Saves the pairs of the store in `directories`, which does not open because of `why`.
 pub(crate) fn salvage(
     directories: &[PathBuf],
     into: &Path,
@@ -77,7 +78,9 @@ pub(crate) fn salvage(
     check(directories.len(), options)?;
     let identities = surmise::identities(directories)?;
     let mut best = None;
-    // What has an index is it. Each look has the files to itself, so the first one is taken again if none has.
+    // The first identity with which an index is found is the right one. Each attempt needs
+    // exclusive access to the files, so the first identity is tried again at the end if none has an
+    // index.
     for identity in identities.iter().chain(identities.first().filter(|_| identities.len() > 1)) {
         drop(best.take());
         let (reader, found) = look(directories, options, identity)?;
@@ -101,7 +104,8 @@ pub(crate) fn salvage(
     Ok(report)
 }
 
-/// Adds to the copy of a store that opens the pairs that its pages have of the parts of the index which cannot be read.
+/// Adds to the copy of a store that opens: the pairs, found in its pages, of those key ranges whose
+/// index cannot be read.
 pub(crate) fn rescue(
     directories: &[PathBuf],
     copy: &Copy,
@@ -121,7 +125,7 @@ pub(crate) fn rescue(
     Ok(())
 }
 
-/// A reader of the store, if it is what `identity` says, and what it found.
+/// Opens the files as the store that `identity` describes. Returns a reader and its findings.
 fn look(
     directories: &[PathBuf],
     options: &Options,
@@ -171,7 +175,7 @@ async fn begin(
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
     let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;
-    // Of a file that was cut what is left.
+    // Of a truncated file, the remaining extents.
     let capacity_bytes = identity.capacity_bytes.min(there * identity.extent_bytes);
     let identity = Identity { capacity_bytes, ..identity };
     if identity.extents() == 0 {
@@ -193,7 +197,7 @@ async fn begin(
     Ok(Old { taken: Rc::new(RefCell::new(Some(salvage))), place, capacity_of_data })
 }
 
-/// Writes those pairs of a reader to a new store that are wanted.
+/// Writes the wanted pairs of a reader to a new store.
 fn take_out(
     reader: &Arc<Reader>,
     copy: &Copy,
@@ -205,7 +209,8 @@ fn take_out(
     pour(driven.reader, copy, is_wanted, report, progress)
 }
 
-/// A reader that a thread drives. The thread ends with this, also where who hears of pairs panics: it would have the files for ever.
+/// A reader and the thread that drives it. Dropping this ends the thread, also after a panic in
+/// `progress`; else the thread would keep the files open forever.
 struct Driven<'a> {
     reader: &'a Reader,
     driver: Option<JoinHandle<()>>,
@@ -238,7 +243,7 @@ fn pour(
     Ok(())
 }
 
-/// The next pairs, in no order.
+/// Returns the next pairs, in no particular order.
 fn next(reader: &Reader) -> Option<Vec<Pair>> {
     reader.call(|root| {
         let taken = root.as_ref().map(|old| Rc::clone(&old.taken)).ok();
@@ -258,7 +263,7 @@ fn salvaged(why: Error, found: Found) -> Salvaged {
     Salvaged { why, doubts, unsure, lost, older }
 }
 
-/// What nobody can know, in words.
+/// Describes the doubts about the saved pairs, as text.
 fn doubts(found: &Found) -> Vec<String> {
     let mut doubts = Vec::new();
     match found.index {

@@ -1,4 +1,4 @@
-//! What media, volume and engine of a store are set up with.
+//! The options of a store's media, volume and engine.
 
 use std::rc::Rc;
 
@@ -16,20 +16,22 @@ use crate::error::Place;
 use crate::file_engine::{Files, Member};
 use crate::options::{Options, Windows};
 
-/// Appends under way at a time. So many keep the drive at its rate, and a read finds no more than 256 KiB in front of it (decision 40).
+/// Concurrent appends. This number keeps the drive busy, and a read waits for at most 256 KiB of
+/// writes (decision 40).
 const APPENDS: u32 = 4;
-/// No index has use for more memory, in bytes: it is as much as the largest store has pages.
+/// The upper limit of memory for an index, in bytes: as large as all pages of the largest store.
 const MOST_MEMORY: u64 = 1 << 44;
-/// What a cache of values may have, in bytes.
+/// The upper limit of the value cache, in bytes.
 const MOST_CACHE: u64 = 1 << 40;
-/// Memory for the snapshots and buffers of ranges.
+/// Memory for snapshots and the buffers of ranges, in bytes.
 pub(crate) const ITERATOR_BYTES: u64 = 64 << 20;
-/// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
+/// The initial buffer of each end of a range, in bytes: the first pairs are read concurrently.
 const FIRST_BUFFER_BYTES: u64 = 16 << 10;
-/// Deletions that a range steps over before it looks whether somebody else waits for the store: some tens of microseconds.
+/// Tombstones that a range steps over before it yields to waiting threads: some tens of
+/// microseconds.
 const SKIP_BUDGET: u32 = 64;
 
-/// The sets of a device as media.
+/// Returns the sets of a device as media.
 pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Member> {
     let range = |set, path| RangeOptions {
         set,
@@ -68,7 +70,7 @@ pub(crate) fn volume_setup(
     }
 }
 
-/// In real time what is charged takes no time: it takes what it takes.
+/// Returns cores that charge no time: in real time, work takes the time that it takes.
 fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
 }
@@ -83,7 +85,7 @@ pub(crate) fn setup(
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
     index.memtable_bytes = identity.memtable_bytes(options);
     index.inline_up_to = identity.inline_up_to;
-    // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
+    // With windows, a flush waits for a slot of each member; another memtable may fill meanwhile.
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     let memory_bytes = options.memory_bytes.min(MOST_MEMORY);
     index.value_cache_bytes = options.value_cache_bytes.min(memory_bytes / 2).min(MOST_CACHE);
@@ -91,7 +93,7 @@ pub(crate) fn setup(
     index.leaves_room = true;
     index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
     index.iterators.skip_budget = SKIP_BUDGET;
-    // As many levels as the memory holds; the others are read.
+    // Pins as many levels as fit in memory; the others are read.
     index.pinned_levels = None;
     Setup {
         handle: handle.clone(),

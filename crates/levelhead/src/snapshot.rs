@@ -1,4 +1,4 @@
-//! The store as it was at one instant.
+//! Snapshots: the store as it was at one instant.
 
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::range::Range;
 use crate::store::Store;
 
-/// The store as it was at one instant, for any thread; clones are handles to the same instant.
+/// The store as it was at one instant. Can be used from any thread; clones are handles to the same
+/// instant.
 ///
 /// ```
 /// # fn main() -> Result<(), levelhead::Error> {
@@ -26,16 +27,19 @@ use crate::store::Store;
 /// # }
 /// ```
 ///
-/// Taking one copies nothing. What it costs is what changes while it lives: values that were replaced or deleted keep their room in the files,
-/// parts of them that hold any are not collected, and replaced parts of the index and flushed memtables stay in memory, up to
-/// 64 MiB for all snapshots and ranges together. Beyond that, or where writers are out of space, the oldest one goes: its reads say
-/// [`Error::TooOld`] from then on ([`Statistics`](crate::Statistics) say how near that is). Dropping the last handle, and the ranges made of it, gives all of that back.
+/// Creating a snapshot copies nothing. Its cost depends on the changes while it lives: replaced and
+/// deleted values keep their space in the files, extents that hold such values are not collected,
+/// and replaced parts of the index and flushed memtables stay in memory, up to 64 MiB for all
+/// snapshots and ranges together. Beyond that, or if writers run out of space, the oldest snapshot
+/// is dropped, and reads of it return [`Error::TooOld`] ([`Statistics`](crate::Statistics) show how
+/// close that is). All of this is released when the last handle and the ranges created from it are
+/// dropped.
 #[derive(Clone)]
 pub struct Snapshot {
     held: Arc<Held>,
 }
 
-/// The number under which the store's runtime keeps it.
+/// A snapshot of a store, identified by its number in the store's runtime.
 struct Held {
     store: Store,
     number: u64,
@@ -48,10 +52,11 @@ impl Drop for Held {
 }
 
 impl Store {
-    /// The store as it is now, to be read for as long as the snapshot lives.
+    /// Returns a snapshot of the store as it is now.
     ///
     /// # Errors
-    /// [`Error::System`], of the kind [`OutOfMemory`](std::io::ErrorKind::OutOfMemory), if snapshots and ranges have used up their memory.
+    /// Returns [`Error::System`] of kind [`OutOfMemory`](std::io::ErrorKind::OutOfMemory) if
+    /// snapshots and ranges have used up their memory.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let number = self.begin_snapshot()?;
         Ok(Snapshot { held: Arc::new(Held { store: self.clone(), number }) })
@@ -59,15 +64,15 @@ impl Store {
 }
 
 impl Snapshot {
-    /// The value that `key` had, if it had one.
+    /// Returns the value of `key` in this snapshot, or `None` if it had none.
     ///
     /// # Errors
-    /// As [`Store::get`]; [`Error::TooOld`] if the store could not keep the instant.
+    /// As [`Store::get`]; [`Error::TooOld`] if the store could not keep the snapshot.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.held.store.get_of_snapshot(self.held.number, key)
     }
 
-    /// Whether `key` had a value.
+    /// Returns whether `key` has a value in this snapshot.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -75,7 +80,8 @@ impl Snapshot {
         self.held.store.exists_in_snapshot(self.held.number, key)
     }
 
-    /// Pairs in key order whose keys are within `bounds`, from both ends. It keeps the instant, too.
+    /// Returns the pairs whose keys are within `bounds`, in key order, from both ends. The range
+    /// keeps the snapshot alive.
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::of_snapshot(self, &bounds)
     }

@@ -1,4 +1,4 @@
-//! What a program may want to know of its store as it goes on.
+//! Counters and state of an open store, for programs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use crate::set_up::ITERATOR_BYTES;
 use crate::store::Store;
 use crate::windows::WindowStatistics;
 
-/// Counters of a store since it was opened.
+/// Counters of a store since it was opened, and its present state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Gets that found a value.
     pub gets_found: u64,
-    /// Gets that found none.
+    /// Gets that found no value.
     pub gets_missing: u64,
-    /// Gets by how many reads they took: the index is the number of reads.
+    /// Gets by number of reads: the index into the vector is the number of reads.
     pub reads_per_get: Vec<u64>,
     /// Puts and deletes.
     pub writes: u64,
@@ -24,55 +24,59 @@ pub struct Statistics {
     pub user_bytes: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Writes that had to wait for room.
+    /// Writes that had to wait for space (write stalls).
     pub stalls: u64,
-    /// Values found in memory.
+    /// Value cache hits.
     pub value_cache_hits: u64,
-    /// Values looked for there in vain.
+    /// Value cache misses.
     pub value_cache_misses: u64,
-    /// Bytes of memory for index and caches.
+    /// Memory for index and caches, in bytes.
     pub index_bytes: u64,
-    /// Bytes in memtables.
+    /// Memory in memtables, in bytes.
     pub memtable_bytes: u64,
-    /// Instants that snapshots and ranges hold.
+    /// Instants that snapshots and ranges keep.
     pub snapshots: u64,
-    /// How old the oldest of them is, which is the first to go ([`Error::TooOld`](crate::Error::TooOld)): where `snapshot_bytes` come to
-    /// `most_snapshot_bytes`, or writers find nothing of `free_bytes` left and collection has nothing else to give them.
+    /// The age of the oldest instant. It is the first to be dropped
+    /// ([`Error::TooOld`](crate::Error::TooOld)): when `snapshot_bytes` reaches
+    /// `most_snapshot_bytes`, or when writers have used up `free_bytes` and garbage collection
+    /// cannot free anything else.
     pub oldest_snapshot: Option<Duration>,
-    /// Bytes of memory that snapshots and ranges take.
+    /// Memory of snapshots and ranges, in bytes.
     pub snapshot_bytes: u64,
-    /// Bytes of memory that they may take.
+    /// The limit of `snapshot_bytes`.
     pub most_snapshot_bytes: u64,
-    /// Bytes of the files that nothing but the oldest instant, and maybe others, keeps from being written again, as far as it was
-    /// replaced as a whole.
+    /// Bytes of the files that are reusable as soon as the oldest instant (and possibly later ones)
+    /// is dropped. Counts only extents whose contents were replaced completely.
     pub held_bytes: u64,
-    /// Bytes of the files in which there is nothing, without parity. Some of them are kept for background work.
+    /// Free bytes in the files, without parity. A part of them is reserved for background work.
     pub free_bytes: u64,
-    /// What files have had to complain of since this was last asked: file, place, and what the system said.
+    /// Troubles of the files since the last call: file, offset and the system's message.
     pub troubles: Vec<String>,
-    /// What windows did; nothing where there are none.
+    /// Counters of windows; `None` without windows.
     pub windows: Option<WindowStatistics>,
-    /// The store's directories, in the order in which they are given, and how each of them is.
+    /// The store's directories in the order given to `open_over`, with their states.
     pub directories: Vec<(PathBuf, DirectoryState)>,
 }
 
-/// How one of a store's directories is.
+/// The state of one of a store's directories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DirectoryState {
-    /// It has all that it is to have. If it is one of several, any other one may be lost.
+    /// The directory is complete. If it is one of several, any other directory may be lost.
     Whole,
-    /// It lacks what was written without it, and is being filled: if another one is lost meanwhile, so is what it lacks.
+    /// The directory lacks the data that was written without it, and is being filled. If another
+    /// directory is lost meanwhile, that data is lost.
     Behind,
-    /// It is away, or takes no writes: the store goes on without it, and no other one may be lost.
+    /// The directory is missing or read-only. The store runs without it, and no other directory may
+    /// be lost.
     Lost,
 }
 
 impl DirectoryState {
-    /// All of them, the best first.
+    /// All states, the best first.
     pub const ALL: [Self; 3] = [Self::Whole, Self::Behind, Self::Lost];
 
-    /// `whole`, `behind` or `lost`.
+    /// Returns `whole`, `behind` or `lost`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -113,7 +117,7 @@ impl Statistics {
 }
 
 impl Store {
-    /// The directories, in the order in which they are given, and how each of them is.
+    /// Returns the store's directories in the order given to `open_over`, with their states.
     pub fn directories(&self) -> Vec<(PathBuf, DirectoryState)> {
         self.call(|root| {
             let directories = root.directories();
@@ -121,7 +125,7 @@ impl Store {
         })
     }
 
-    /// Counters.
+    /// Returns the counters and the state of the store. Clears [`Statistics::troubles`].
     pub fn statistics(&self) -> Statistics {
         self.call(|root| {
             let statistics = Statistics::of(root);

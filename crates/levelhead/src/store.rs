@@ -1,4 +1,4 @@
-//! What callers hold.
+//! The store's handle and its operations.
 
 use std::ops::RangeBounds;
 use std::panic::{self, AssertUnwindSafe};
@@ -16,57 +16,65 @@ use crate::options::{Durability, Io, Options, check};
 use crate::range::Range;
 use crate::root::{Is, Outside, Root};
 
-/// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
+/// Keys that a multi-get looks up concurrently: enough to keep a drive busy, and few enough that
+/// the lock is held only briefly.
 const GETS_AT_A_TIME: usize = 16;
 
-/// A store. Clones are handles to the same one, for any thread.
+/// A handle to an open store. Clones are handles to the same store and can be used from any thread.
 ///
-/// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and
-/// says whether it went well.
+/// Dropping the last handle makes all acknowledged writes durable and closes the store.
+/// [`Self::close`] does the same and returns the error if one occurs.
 ///
-/// A store belongs to the process that opened it. In a copy of that process made by `fork` all methods panic, and dropping it does nothing:
-/// the copy has none of the threads, and shares the rest with its parent. What was inherited keeps the store's lock, so nobody else can
-/// open the store ([`Error::InUse`]) before the copy has ended or runs another program, also if the parent has closed it. Programs that are run
-/// ([`std::process::Command`]) inherit nothing.
+/// # Fork
+/// A store belongs to the process that opened it. In a child process made by `fork`, all methods
+/// panic and dropping a handle does nothing, because the child has none of the store's threads and
+/// shares the rest with its parent. The file descriptors that the child inherits keep the store
+/// locked, even after the parent has closed it: the store cannot be opened again ([`Error::InUse`])
+/// until the child exits or executes another program. Programs that are started with
+/// [`std::process::Command`] inherit nothing.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// Nothing once it has ended.
+    /// The runtime; `None` once it has ended.
     shared: Option<Arc<Shared<Result<Root, Error>>>>,
     driver: Option<JoinHandle<()>>,
     outside: Outside,
-    /// How files are read and written.
+    /// The I/O engine in use.
     io: Option<IoEngine>,
-    /// Of the process that opened it.
+    /// Detects a process made by `fork`.
     mark: ForkMark,
 }
 
-/// What a handle was closed for.
+/// The result of closing a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closed {
-    /// It was the last one: the store is closed, and its files may be opened by others.
+    /// This was the last handle. The store is closed, and its files can be opened again.
     Store,
-    /// Others keep the store open, and may write: clones, snapshots, ranges.
+    /// Other handles (clones, snapshots, ranges) keep the store open, and may still write to it.
     Handle,
 }
 
 impl Store {
-    /// The store in a directory, or on a drive (a block device without a file system, of which it takes
-    /// [`Options::capacity_bytes`] at most); if there is none, and the options say so, a new one. Directories above it that are not there are made. Other
-    /// files in it are left alone, but it is best to give a store a directory of its own.
+    /// Opens the store in a directory or on a drive. If no store exists, creates one, provided that
+    /// [`Options::create_if_missing`] is set.
+    ///
+    /// Missing parent directories are created. Other files in the directory are left alone, but a
+    /// store should have a directory of its own. A drive is a block device without a file system;
+    /// the store uses at most [`Options::capacity_bytes`] of it.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process has it; [`Error::Damaged`] with the file and the place; what else stands in
-    /// the way.
+    /// Returns [`Error::InUse`] if the store is already open, [`Error::Damaged`] with the file and
+    /// the offset if it is damaged, and other errors if the files cannot be used.
     pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
         Self::open_over(&[directory], options)
     }
 
-    /// The store over several directories, in the order in which it was made: with three and more, one may be lost, and what was
-    /// there is rebuilt from the others. They had better be on different drives.
+    /// Opens a store over several directories, which should be on different drives. They must be
+    /// given in the same order each time. With three directories or more, one may be lost: its
+    /// contents are rebuilt from the others.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -76,8 +84,10 @@ impl Store {
         Self::with_root(directories, options, |handle, options| Root::open(handle, paths, options))
     }
 
-    /// The same for who only reads it: with [`Options::read_only`] where a directory is lost ([`Self::lost_in`]), which is left no further behind, or
-    /// where it cannot be opened otherwise because a disk is full or takes no writes.
+    /// Opens a store only for reading. Sets [`Options::read_only`] if a directory is lost
+    /// ([`Self::lost_in`]), so that the lost directory does not fall further behind, or if the
+    /// store cannot be opened otherwise because a disk is full or read-only. Else opens it as
+    /// [`Self::open_over`] does.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -95,7 +105,8 @@ impl Store {
         }
     }
 
-    /// A new store, which does not say that it is whole until `directory::finish` has it say so.
+    /// Creates a new store that is marked as incomplete until `directory::finish` marks it as
+    /// complete.
     pub(crate) fn unfinished(directory: &Path, options: &Options) -> Result<Self, Error> {
         let paths = vec![directory.to_owned()];
         Self::with_root(1, options, |handle, options| {
@@ -127,10 +138,12 @@ impl Store {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
+    /// Returns the value of `key`, or `None` if it has none. Costs one read of the drive if the
+    /// index is in memory and the value is not.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a key that is empty or longer than 255 bytes; [`Error::Damaged`].
+    /// Returns [`Error::Invalid`] if the key is empty or longer than 255 bytes, and
+    /// [`Error::Damaged`] if the value or its index cannot be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if self.inner.outside.reads_values {
             let seen =
@@ -154,8 +167,9 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
-    /// The values of several keys, in the order of `keys`, with up to 16 of them being looked for at a time: as many reads of the drive are under
-    /// way then. Each is what [`Self::get`] would find; a [`Snapshot`](crate::Snapshot) has all of one instant.
+    /// Returns the values of several keys, in the order of `keys`. Looks up as many as 16 keys
+    /// concurrently, so that as many reads of the drive are in flight. Each value is the one that
+    /// [`Self::get`] would return; for values of one instant use a [`Snapshot`](crate::Snapshot).
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -171,7 +185,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::get`], for the first key that has one; the values of others are not returned then.
+    /// As [`Self::get`]. Returns the error of the first key that has one, and then no values.
     pub fn multi_get(&self, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let mut values = Vec::with_capacity(keys.len());
         for some in keys.chunks(GETS_AT_A_TIME) {
@@ -191,7 +205,8 @@ impl Store {
         Ok(values)
     }
 
-    /// Whether `key` has a value. No value is read: where the index is in memory, nothing is.
+    /// Returns whether `key` has a value. Does not read the value; if the index is in memory, reads
+    /// nothing from the drive.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -203,7 +218,8 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
-    /// The longest value it takes, in bytes; of a store in small files it is less than of others.
+    /// Returns the length of the longest value that the store accepts, in bytes. Stores in small
+    /// files accept less than others.
     pub fn max_value_bytes(&self) -> u32 {
         self.call(|root| {
             let most = root.engine.max_value_bytes();
@@ -211,16 +227,17 @@ impl Store {
         })
     }
 
-    /// Gives `key` a value.
+    /// Sets the value of `key`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a key or value that is too long; [`Error::Full`]; [`Error::ReadOnly`]: whether this write is durable
-    /// is not known then.
+    /// Returns [`Error::Invalid`] if the key or the value is too long or the store was opened
+    /// read-only, [`Error::Full`] if there is no space, and [`Error::ReadOnly`] if the store takes
+    /// no writes any more; in the last case the write may or may not be durable.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.write_one(key, Some(value), self.inner.outside.default_sync)
     }
 
-    /// As [`Self::put`], acknowledged as `durability` says.
+    /// Sets the value of `key`, with the given durability instead of [`Options::durability`].
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -228,7 +245,7 @@ impl Store {
         self.write_one(key, Some(value), durability.into())
     }
 
-    /// Takes the value of `key` away, if it has one.
+    /// Deletes `key`, if it has a value.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -236,7 +253,7 @@ impl Store {
         self.write_one(key, None, self.inner.outside.default_sync)
     }
 
-    /// As [`Self::delete`], acknowledged as `durability` says.
+    /// Deletes `key`, with the given durability instead of [`Options::durability`].
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -244,17 +261,19 @@ impl Store {
         self.write_one(key, None, durability.into())
     }
 
-    /// Writes all of `batch` at one instant: no reader sees a part of it, and neither a killed process nor a power cut leaves one.
-    /// Later writes of a key go over earlier ones. An empty one is no write.
+    /// Applies all writes of `batch` atomically: readers see all or none of them, also after a
+    /// crash or a power cut. A later write of a key in the batch overrides an earlier one. An empty
+    /// batch writes nothing.
     ///
     /// # Errors
-    /// As [`Self::put`], for all of it; [`Error::Invalid`] if it holds more than half of what
-    /// [`Options::memtable_bytes`] gives.
+    /// As [`Self::put`], for the batch as a whole. Returns [`Error::Invalid`] if the batch is
+    /// larger than half of [`Options::memtable_bytes`].
     pub fn write(&self, batch: &Batch) -> Result<(), Error> {
         self.write_all(batch, self.inner.outside.default_sync)
     }
 
-    /// As [`Self::write`], acknowledged as `durability` says.
+    /// Applies all writes of `batch` atomically, with the given durability instead of
+    /// [`Options::durability`].
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -264,7 +283,8 @@ impl Store {
 
     fn write_all(&self, batch: &Batch, sync: LogSync) -> Result<(), Error> {
         self.check_takes_writes()?;
-        // What is the caller's is copied before the store is locked: others would wait for it.
+        // Copies the caller's data before locking the store, because other callers wait for the
+        // lock.
         let (batch, options) = (batch.to_writes(), batch.options(sync));
         let written = self.call(|root| {
             let engine = root.engine.clone();
@@ -273,7 +293,7 @@ impl Store {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Not if it was opened to be read only.
+    /// Returns an error if the store was opened read-only.
     fn check_takes_writes(&self) -> Result<(), Error> {
         if self.inner.outside.is_read_only {
             return Err(Error::Invalid("the store was opened to be read only".to_owned()));
@@ -283,7 +303,8 @@ impl Store {
 
     fn write_one(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
         self.check_takes_writes()?;
-        // What is the caller's is copied before the store is locked: others would wait for it.
+        // Copies the caller's data before locking the store, because other callers wait for the
+        // lock.
         let (key, value) = (Box::<[u8]>::from(key), value.map(Value::from_bytes));
         let written = self.call(|root| {
             let engine = root.engine.clone();
@@ -292,16 +313,19 @@ impl Store {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Pairs in key order whose keys are within `bounds`, as they are when the first of them is asked for, from both ends. Each item is a
-    /// `Result<(Box<[u8]>, Vec<u8>), Error>`, a key and its value.
+    /// Returns the pairs whose keys are within `bounds`, in key order. The range can be read from
+    /// both ends. It shows the store as it is when the first pair is read. Each item is a
+    /// `Result<(Box<[u8]>, Vec<u8>), Error>`: a key and its value.
     ///
-    /// Bounds are slices: `..`, `&b"a"[..]..&b"b"[..]`, or, where the first one is not to be included, a pair of [`Bound`](std::ops::Bound)s. Keys that begin with
-    /// a prefix are [`Self::prefix`]'s.
+    /// Bounds are slices, such as `..` or `&b"a"[..]..&b"b"[..]`. To exclude the lower bound, use a
+    /// pair of [`Bound`](std::ops::Bound)s. For the keys with a common prefix use [`Self::prefix`].
     ///
-    /// # What deletions cost
-    /// A key that was deleted stays in the index until compactions have taken the deletion down to the last level, and a range steps over it. So the first
-    /// pair of a queue whose head is taken again and again costs all that was taken before: 2 million deletions took half a second. Begin behind the key that
-    /// was taken last: what is before a bound costs nothing.
+    /// # Cost of deletions
+    /// A deleted key leaves a tombstone in the index until compactions have moved it to the last
+    /// level. A range must step over these tombstones. In a queue whose head is removed repeatedly,
+    /// reading the first pair therefore costs as much as all earlier removals: with 2 million
+    /// tombstones it took half a second. To avoid this cost, start the range after the key that was
+    /// removed last, as tombstones outside the bounds cost nothing:
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -325,16 +349,17 @@ impl Store {
     /// # }
     /// ```
     ///
-    /// Where nobody knows that key, [`Self::compact`] takes deletions away; [`Self::settle`] does not. Others have the store while a range steps over deletions;
-    /// [`Range::over_at_most`] ends one that comes to too many.
+    /// If that key is not known, [`Self::compact`] removes the tombstones; [`Self::settle`] does
+    /// not. While a range steps over tombstones, other threads can still use the store.
+    /// [`Range::over_at_most`] limits the number of tombstones.
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::new(self, &bounds)
     }
 
-    /// Makes everything durable that was acknowledged before.
+    /// Makes all acknowledged writes durable.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`].
+    /// Returns [`Error::ReadOnly`] if the store takes no writes any more.
     pub fn sync(&self) -> Result<(), Error> {
         let synced = self.call(|root| {
             let engine = root.engine.clone();
@@ -343,8 +368,10 @@ impl Store {
         synced.map_err(|error| self.error(&error))
     }
 
-    /// Flushes what is in memtables, and waits until no flush and no compaction is due. Beside threads that write flat out that may be long.
-    /// Garbage may be collected still: a store that was full takes puts again a little later ([`Self::compact`] waits for that).
+    /// Flushes the memtables and waits until no flush and no compaction is due. This may take long
+    /// while other threads write at full speed. Garbage collection may still be running on return:
+    /// a store that was full may accept puts only a little later. [`Self::compact`] waits for
+    /// garbage collection.
     pub fn settle(&self) {
         self.call(|root| {
             let engine = root.engine.clone();
@@ -352,16 +379,19 @@ impl Store {
         });
     }
 
-    /// Brings the store into the shape that it would settle in at last: flushes what is in memory, compacts all levels into the
-    /// last one, so that older versions and deletions are gone, and collects those parts of the files of which at least a
-    /// quarter is garbage, as far as snapshots and ranges let it. It is `RocksDB`'s `CompactRange` without bounds; redb calls it
-    /// `compact`.
+    /// Compacts the whole store: flushes the memtables, compacts all levels into the last one,
+    /// which removes old versions and tombstones, and collects those extents of the files of which
+    /// at least a quarter is garbage, as far as snapshots and ranges permit. Corresponds to
+    /// `CompactRange` without bounds in `RocksDB`, and to `compact` in redb.
     ///
-    /// It returns when that is done, which takes as long as to write the index once for each level, and what is in use of those parts.
-    /// Other threads go on, readers and writers; what they write meanwhile is left to compactions as they come. A second caller
-    /// waits for the first one, and then does the same. Files do not get shorter: what is free in them is written again. A store that is short of
-    /// room collects also what has less garbage, until it is short no more; if it was full, and garbage was there, it takes puts again when this
-    /// returns. While it lacks the room to collect, deletes of others wait.
+    /// Blocks until this is done. That takes as long as writing the index once per level, plus the
+    /// live data of the collected extents. Other threads can read and write meanwhile; their new
+    /// writes are left to regular compactions. A second concurrent call waits for the first one and
+    /// then compacts again. Files do not shrink; free space in them is reused.
+    ///
+    /// If space is short, extents with less garbage are collected too, until it is no longer short.
+    /// A store that was full accepts puts again on return, if it had garbage. While there is not
+    /// enough space to collect, deletes by other threads wait.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -379,7 +409,9 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Full`] if there is no room for what a compaction writes, and none to be had; [`Error::Damaged`] if the index is; [`Error::ReadOnly`].
+    /// Returns [`Error::Full`] if a compaction has no space for its output and none can be freed,
+    /// [`Error::Damaged`] if the index is damaged, and [`Error::ReadOnly`] if the store takes no
+    /// writes any more.
     pub fn compact(&self) -> Result<(), Error> {
         self.check_takes_writes()?;
         let compacted = self.call(|root| {
@@ -389,7 +421,8 @@ impl Store {
         compacted.map_err(|error| self.error(&error))
     }
 
-    /// Of a store over several directories, those that were lost or took no writes when it was opened, one at most: it goes on without, and bears no other loss.
+    /// Returns the directories that were lost or read-only when the store was opened: at most one.
+    /// The store runs without it, and does not survive the loss of another.
     pub fn lost(&self) -> Vec<PathBuf> {
         self.call(|root| {
             let lost = root.lost.clone();
@@ -397,8 +430,9 @@ impl Store {
         })
     }
 
-    /// Why the system refuses `io_uring`, so that threads which wait for files stand in for it and take longer; `None` if it does not, or was not
-    /// asked ([`Options::io`]).
+    /// Returns the reason why the system refuses `io_uring`. In that case threads do the file I/O
+    /// instead, which is slower. Returns `None` if the system does not refuse it, or if `io_uring`
+    /// was not tried ([`Options::io`]).
     pub fn io_uring_refused(&self) -> Option<&str> {
         match &self.inner.io {
             Some(IoEngine::Threads { why, .. }) => why.as_deref(),
@@ -406,18 +440,19 @@ impl Store {
         }
     }
 
-    /// Makes everything durable and, if this is the last handle, closes the store: its files may be opened by others then.
+    /// Makes all acknowledged writes durable. If this is the last handle, also closes the store, so
+    /// that its files can be opened again.
     ///
     /// # Errors
     /// As [`Self::sync`].
     pub fn close(self) -> Result<Closed, Error> {
         self.sync()?;
-        // Of several that are closed at a time one is the last.
+        // If several handles are closed concurrently, exactly one of them is the last.
         let last = Arc::into_inner(self.inner);
         Ok(if last.is_some() { Closed::Store } else { Closed::Handle })
     }
 
-    /// Runs a future in the store's runtime, on this thread.
+    /// Runs a future in the store's runtime, on the calling thread.
     pub(crate) fn call<R: Send, F: Future<Output = R>>(
         &self,
         make: impl FnOnce(&Root) -> F + Send,
@@ -425,12 +460,13 @@ impl Store {
         self.inner.call(make)
     }
 
-    /// Looks at what is in the store's memory.
+    /// Reads the store's in-memory state, under the runtime's lock.
     pub(crate) fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R + Send) -> R {
         self.inner.look(at)
     }
 
-    /// Whether something panicked within, or this is a copy of the process: whoever lets go of what it has there has nothing to do then.
+    /// Whether a panic occurred inside the store, or this process was forked from the one that
+    /// opened it. In both cases there are no resources to release in the runtime.
     pub(crate) fn is_broken(&self) -> bool {
         self.inner.shared().is_broken() || self.inner.is_copied()
     }
@@ -439,7 +475,8 @@ impl Store {
         &self.inner.outside.place
     }
 
-    /// Where it takes no more writes, or has no room on the disk, the file that the last trouble was with says why. Where it is full itself, how large it is.
+    /// Converts an engine error and adds its cause: the latest trouble of a file if the store takes
+    /// no more writes or the disk is full, and the store's capacity if the store itself is full.
     pub(crate) fn error(&self, error: &EngineError) -> Error {
         let is_of_disk = matches!(error, EngineError::Medium(MediumError::NoSpace));
         match Error::of_engine(error, &self.inner.outside.place) {
@@ -466,7 +503,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Whether this process is a copy, made by `fork`, of the one that opened the store.
+    /// Whether this process was made by `fork` from the one that opened the store.
     fn is_copied(&self) -> bool {
         self.mark.is_lost()
     }
@@ -485,18 +522,20 @@ impl Inner {
         self.shared().look(|root| at(opened(root)))
     }
 
-    /// The last handle goes. A caller that panics, and takes it along, says nothing of the store.
+    /// Makes the store durable when the last handle is dropped. Does nothing if the runtime is
+    /// broken by a panic.
     fn make_whole(&self) {
         if self.shared().is_broken() {
             return;
         }
-        // Who wants to know whether it worked calls `close`. Nobody waits for room any more.
+        // Ignores the result: callers that need it use `close`. No write waits for disk space any
+        // more.
         let _ = self.call(|root| {
             root.device.wait_for_room(false);
             let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
             async move { engine.close(unused.as_flattened()).await }
         });
-        // Drives whose windows nobody keeps any more go on without.
+        // Turns the drives' windows off, because no process controls them from now on.
         self.call(Root::leave_windows);
     }
 
@@ -515,26 +554,27 @@ fn opened(root: &Result<Root, Error>) -> &Root {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.is_copied() {
-            // There is no thread to wait for, nor is there one that would give the rest back.
+            // This process has no driver thread to join, and no thread that could release the rest.
             std::mem::forget(self.driver.take());
             return;
         }
-        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. So if something
-        // does now.
+        // After a panic inside the store, its in-memory state cannot be trusted: the log recovers
+        // the durable writes. The same holds if a panic occurs now.
         let _ = panic::catch_unwind(AssertUnwindSafe(|| self.make_whole()));
         self.shared().stop();
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();
         }
         if self.shared().is_broken() {
-            // With it all I/O. Calls that were under way are left where they are, and hold on to the files.
+            // Drops the runtime with all its I/O. Calls that were in progress are leaked and keep
+            // the files open, so the locks are released explicitly.
             self.shared = None;
             self.outside.locks.give_up();
         }
     }
 }
 
-/// The runtime that a store lives in.
+/// Returns the options of the store's runtime.
 pub(crate) fn real_options(options: &Options) -> RealOptions {
     let io = match options.io {
         Io::Probe => IoChoice::Probe,
@@ -544,7 +584,7 @@ pub(crate) fn real_options(options: &Options) -> RealOptions {
     RealOptions { seed: seed(), io, trims_heap: options.trim_heap, ..RealOptions::default() }
 }
 
-/// The thread that drives background work.
+/// Spawns the thread that runs background work.
 pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()>, Error> {
     let driven = Arc::clone(shared);
     let thread = thread::Builder::new().name("levelhead".to_owned());
@@ -554,7 +594,7 @@ pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()
     })
 }
 
-/// Tells stores that are made apart. Nothing else follows from it.
+/// Returns a seed that distinguishes newly created stores from each other. It has no other effect.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())

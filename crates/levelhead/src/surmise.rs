@@ -1,7 +1,8 @@
-//! What a store was, where its `LEVELHEAD` is damaged or missing: the other directories say it, or the pages do.
+//! Reconstruction of a damaged or missing `LEVELHEAD` from the other directories or from the pages.
 //!
-//! A page of a store on one file has the store's identity; a member's extent begins with a header that has the volume's, and the extent's number. A file is as
-//! long as its store's capacity.
+//! Each page of a store on one file has the store's id. Each extent of a member starts with a
+//! header that has the volume's id and the extent's number. The length of a file is the store's
+//! capacity.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,15 +21,16 @@ use crate::directory::{self, Identity};
 use crate::error::Error;
 use crate::options::{PAGE_BYTES, most_inline};
 
-/// Whole pages that have to agree on whose they are.
+/// Intact pages that vote on the store's id.
 const WITNESSES: u32 = 256;
-/// Extents of a volume begin at multiples of this.
+/// Extents of a volume start at multiples of this, in bytes.
 const STEP: u64 = 1 << 20;
 
-/// What the store in `directories` may have been, the likelier first; none if nothing there is of a store.
+/// Returns the possible identities of the store in `directories`, the most likely first; none if
+/// the files contain nothing of a store.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the directories are in another order than they were.
+/// Returns [`Error::Invalid`] if the directories are given in another order than at creation.
 pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error> {
     let said = directories.iter().filter_map(|directory| directory::read(directory).ok().flatten());
     let members = directories.len();
@@ -37,7 +39,8 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     if let Some([identity, ..]) = of_most(said)?.as_deref() {
         return Ok(vec![Identity { member: 0, is_being_made: false, ..identity.clone() }]);
     }
-    // Pages do not say which values may stand beside keys: as long ones as any may, to read them.
+    // Pages do not record the maximum length of inline values. Assumes the largest one, so that all
+    // of them can be read.
     let read = |identity: Identity| {
         let inline_up_to = most_inline(identity.page_bytes);
         Identity { inline_up_to, ..identity }
@@ -52,8 +55,9 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     Ok(of_most(found)?.into_iter().flatten().map(read).collect())
 }
 
-/// Of what directories say they are what most of them do: somebody else's may be among them. Of the same store the longest: one that was cut is shorter than
-/// it was.
+/// Chooses the store that most directories agree on, because a directory of another store may be
+/// among them. Of the identities of that store, takes the one with the largest capacity: a
+/// truncated file makes its own smaller.
 fn of_most(said: Vec<Vec<Identity>>) -> Result<Option<Vec<Identity>>, Error> {
     let mut stores: BTreeMap<u32, Vec<Vec<Identity>>> = BTreeMap::new();
     for shapes in said {
@@ -75,7 +79,7 @@ fn of_most(said: Vec<Vec<Identity>>) -> Result<Option<Vec<Identity>>, Error> {
     Ok(first.into_iter().flatten().max_by_key(capacity))
 }
 
-/// A store on one file.
+/// Returns the possible identities of a store on one file.
 fn of_file(path: &Path) -> Option<Vec<Identity>> {
     let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();
@@ -87,13 +91,14 @@ fn of_file(path: &Path) -> Option<Vec<Identity>> {
     Some(shapes(id, bytes).into_iter().map(of_that_page).collect())
 }
 
-/// How many pages of that size say whose they are, and whose most of them are; none if there are none.
+/// Returns the most frequent store id among the intact pages of that size, and the number of pages
+/// that have it; `None` if there are no such pages.
 fn witnesses(file: &File, bytes: u64, page_bytes: u32) -> Option<(u32, u32)> {
     let mut page = vec![0; page_bytes as usize];
     let (mut votes, mut heard) = (BTreeMap::<u32, u32>::new(), 0);
     let size = u64::from(page_bytes);
     let pages = |part: Range<u64>| part.start / size..part.end.div_ceil(size).min(bytes / size);
-    // What is a hole has no witnesses, and may be nearly all.
+    // Skips holes, which may make up most of the file.
     for number in files::data_in(file).ok()?.into_iter().flat_map(pages) {
         let number = u32::try_from(number).ok()?;
         let is_read = file.read_exact_at(&mut page, u64::from(number) * size);
@@ -108,8 +113,10 @@ fn witnesses(file: &File, bytes: u64, page_bytes: u32) -> Option<(u32, u32)> {
     votes.into_iter().map(|(id, votes)| (votes, id)).max()
 }
 
-/// Whether the file has grown it does not say, nor by how much: a smaller one has smaller extents. It may be a little shorter than what was asked for, too, so
-/// that its extents are those of a longer one.
+/// Returns the possible extent sizes and growth limits of a file. The file does not record whether
+/// and how much it has grown: a store that was created smaller has smaller extents. Its length may
+/// also be slightly less than the requested capacity, so that its extents are those of a larger
+/// store.
 fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
     let likely = Identity::new(id, 1, bytes);
     let smaller = iter::successors(Some(likely.extent_bytes), |size| Some(size / 2));
@@ -125,7 +132,7 @@ fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
     sizes.filter(|size| bytes.is_multiple_of(*size)).flat_map(of_size).collect()
 }
 
-/// A store over several files, by the headers of one.
+/// Returns the possible identities of a store over several files, from the headers in one of them.
 fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Vec<Identity>, Error>> {
     let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();

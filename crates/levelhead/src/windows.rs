@@ -1,7 +1,8 @@
-//! Windows: all members of a store but one are kept free of what the store does in the background, in turn.
+//! Windows: in turn, one member of a store takes the background writes, and the others are kept
+//! free of them.
 //!
-//! What is here says only when and with which numbers; crate `volume` does it, with the code that is simulated elsewhere.
-//! docs/decisions/0044 has the reasons.
+//! This module only has the parameters. The crate `volume` implements windows, with the same code
+//! as in the simulation. docs/decisions/0044 has the reasons.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,9 +16,10 @@ use volume::windows::{JournalWrites, Keeper, State, WindowOptions};
 use crate::options::{Options, Windows};
 use crate::root::Root;
 
-/// What a host grants members that ask for nothing. A slot ends with a flush of the member's file, which takes 1 to 10 ms: in 50 it is
-/// a small part. A memtable is let go after a slot of each member: with three of them in less time than the next one
-/// takes to fill at some 100 MB/s, so that writers do not wait.
+/// The rules for members without requirements of their own. A slot ends with a flush of the
+/// member's file, which takes 1 to 10 ms, a small part of 50 ms. A memtable is released after one
+/// slot of each member. With three members this is shorter than the time in which the next memtable
+/// fills at about 100 MB/s, so writers do not wait.
 const BY_HOST: Rules = Rules {
     max_dtwin: Nanos::from_millis(10_000),
     min_ndwin: Nanos::from_millis(50),
@@ -25,7 +27,7 @@ const BY_HOST: Rules = Rules {
 };
 
 impl Options {
-    /// What a volume is told; nothing without windows.
+    /// Returns the volume's window options; `None` without windows.
     pub(crate) fn window_options(&self) -> Option<WindowOptions> {
         let keeper = match self.windows {
             Windows::Off => return None,
@@ -41,23 +43,23 @@ impl Options {
     }
 }
 
-/// What a member of a store, a directory or a drive, may be given now.
+/// The window state of a member (a directory or a drive): the I/O that it may receive now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WindowState {
-    /// Everything, as it comes: windows have not begun, or are over.
+    /// All I/O: windows have not started or have ended.
     Off,
-    /// ADT: in its deterministic window. Reads, and the log.
+    /// ADT, in the member's deterministic window: reads, and writes of the log.
     Adt,
-    /// UDT: its slot is about to begin; reads that were begun come to their end.
+    /// UDT, just before the member's slot: reads in flight complete.
     Udt,
-    /// AND: its slot. What the store writes in the background.
+    /// AND, in the member's slot: background writes.
     And,
-    /// UND: its slot is about to end; writes that were begun come to their end, and are made durable.
+    /// UND, just before the end of the slot: writes in flight complete and are made durable.
     Und,
-    /// It gets ready for its window.
+    /// The member prepares for its deterministic window.
     Lockdown,
-    /// It is lost, or takes no more writes.
+    /// The member is lost or read-only.
     Lost,
 }
 
@@ -88,48 +90,52 @@ impl From<State> for WindowState {
     }
 }
 
-/// What windows did since the store was opened. Reads and writes are counted in pages of 4 KiB and in commands.
+/// Counters of windows since the store was opened. Reads are counted in pages
+/// ([`Options::page_bytes`]), writes in commands.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WindowStatistics {
-    /// What each member may be given now, in the order of the directories.
+    /// The present state of each member, in the order of the directories.
     pub members: Vec<WindowState>,
-    /// Slots there were.
+    /// Slots so far.
     pub slots: u64,
-    /// Those that ended with writes left to do.
+    /// Slots that ended with writes left to do.
     pub unfinished_slots: u64,
-    /// Pages that callers read from a member in its window.
+    /// Pages that callers read from a member in its deterministic window.
     pub direct_reads: u64,
-    /// Pages that were rebuilt from the others, because their member was outside its window.
+    /// Pages that were rebuilt from the other members, because their member was outside its
+    /// deterministic window.
     pub rebuilt_reads: u64,
-    /// Pages that callers read from a member outside its window, because one of the others was missing.
+    /// Pages that callers read from a member outside its deterministic window, because another
+    /// member was missing.
     pub busy_reads: u64,
     /// Pages that were read from `plm_cache`.
     pub cached_reads: u64,
     /// Bytes in `plm_cache` now, parity included.
     pub cached_bytes: u64,
-    /// Most bytes there were.
+    /// The maximum of `cached_bytes` so far.
     pub most_cached_bytes: u64,
-    /// Stripes that waited for room in `plm_cache`.
+    /// Stripes that waited for space in `plm_cache`.
     pub waits_for_room: u64,
-    /// How long they waited, all together.
+    /// The total time that they waited.
     pub waited: Duration,
     /// Writes of log and manifest to members outside their slots.
     pub journal_writes: u64,
-    /// Other writes that ended outside a slot: none, or something is wrong.
+    /// Other writes that completed outside a slot. Should be 0.
     pub writes_in_dtwin: u64,
-    /// Times that a drive was not in the window that it was taken to.
+    /// Times that a drive was not in the window into which it had been switched.
     pub lost_windows: u64,
 }
 
 impl Root {
-    /// Windows begin, if the options ask for them and the members have them. If those have not, why.
+    /// Starts windows, if the options ask for them and the drives support them. Records the reason
+    /// if the drives do not.
     pub(crate) async fn start_windows(&self, options: &Options) {
         let (Some(volume), Some(windows)) = (&self.volume, options.window_options()) else {
             return;
         };
         if options.read_only {
-            return; // nothing is written that reads would wait for
+            return; // A read-only store has no writes for which reads would wait.
         }
         if options.windows == Windows::Plm
             && let Err(why) = self.device.look_for_windows().await
@@ -140,7 +146,8 @@ impl Root {
         volume.start_windows(windows);
     }
 
-    /// Turns the drives' windows off, if they have any. What they refuse is theirs: the store is closed.
+    /// Turns off the windows of the drives, if they have any. Ignores errors, because the store is
+    /// being closed.
     pub(crate) fn leave_windows(&self) -> impl Future<Output = ()> + use<> {
         let device = self.device.clone();
         async move {
@@ -150,7 +157,7 @@ impl Root {
         }
     }
 
-    /// What windows did; nothing without them.
+    /// Returns the counters of windows; `None` without windows.
     pub(crate) fn window_statistics(&self) -> Option<WindowStatistics> {
         let volume = self.volume.as_ref()?;
         let stats = volume.window_stats()?;

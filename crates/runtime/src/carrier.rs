@@ -1,14 +1,15 @@
-//! State as bytes, and back: one list of fields says both what is written and what is read.
+//! Serialization of state, in which one list of fields defines both directions.
 //!
-//! Whoever has state carries each field by the [`Carrier`] that is handed in. On the way out the field is
-//! written, on the way back it is set; so the two can never disagree about what comes behind what. Numbers
-//! are little-endian. Every step of the way back gives `None` where the bytes are not what this code writes.
+//! A type carries each of its fields with the [`Carrier`] that is passed in. On the way out the
+//! field is written, on the way back it is set, so the two directions cannot disagree about the
+//! order of fields. Numbers are little-endian. On the way back, every step returns `None` if the
+//! bytes are not valid output of this code.
 
 use std::cell::Cell;
 
 use crate::Nanos;
 
-/// Carries fields out into bytes, or back.
+/// Carries fields out to bytes, or back from them.
 pub struct Carrier<'a> {
     way: Way<'a>,
 }
@@ -19,22 +20,22 @@ enum Way<'a> {
 }
 
 impl<'a> Carrier<'a> {
-    /// Appends fields to `bytes`.
+    /// Creates a carrier that appends fields to `bytes`.
     pub fn out(bytes: &'a mut Vec<u8>) -> Self {
         Self { way: Way::Out(bytes) }
     }
 
-    /// Sets fields to what `bytes` have, from their front on.
+    /// Creates a carrier that sets fields from `bytes`, in order.
     pub fn back(bytes: &'a [u8]) -> Self {
         Self { way: Way::Back(bytes) }
     }
 
-    /// Whether fields are set, and not written.
+    /// Whether fields are set, not written.
     pub fn is_back(&self) -> bool {
         matches!(self.way, Way::Back(_))
     }
 
-    /// Whether all bytes were taken on the way back. On the way out always.
+    /// Whether all bytes were consumed on the way back. Always true on the way out.
     pub fn is_at_end(&self) -> bool {
         match &self.way {
             Way::Out(_) => true,
@@ -53,7 +54,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// A byte.
+    /// Carries a byte.
     pub fn u8(&mut self, value: &mut u8) -> Option<()> {
         let mut bytes = [*value];
         self.array(&mut bytes)?;
@@ -61,7 +62,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// A number in four bytes.
+    /// Carries a number in four bytes.
     pub fn u32(&mut self, value: &mut u32) -> Option<()> {
         let mut bytes = value.to_le_bytes();
         self.array(&mut bytes)?;
@@ -69,7 +70,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// A number in eight bytes.
+    /// Carries a number in eight bytes.
     pub fn u64(&mut self, value: &mut u64) -> Option<()> {
         let mut bytes = value.to_le_bytes();
         self.array(&mut bytes)?;
@@ -77,7 +78,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// A number of things in memory.
+    /// Carries a `usize`, in eight bytes.
     pub fn usize(&mut self, value: &mut usize) -> Option<()> {
         let mut wide = *value as u64;
         self.u64(&mut wide)?;
@@ -85,7 +86,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// A number with a fraction, to the last bit.
+    /// Carries a floating-point number, bit for bit.
     pub fn f64(&mut self, value: &mut f64) -> Option<()> {
         let mut bits = value.to_bits();
         self.u64(&mut bits)?;
@@ -93,7 +94,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// Whether something is so.
+    /// Carries a flag, in one byte.
     pub fn bool(&mut self, value: &mut bool) -> Option<()> {
         let mut byte = u8::from(*value);
         self.u8(&mut byte)?;
@@ -105,12 +106,13 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// An instant, or a span.
+    /// Carries an instant or a span.
     pub fn nanos(&mut self, value: &mut Nanos) -> Option<()> {
         self.u64(&mut value.0)
     }
 
-    /// A byte string: `value` on the way out. On the way back it is given, as long as the bytes live.
+    /// Carries a byte string. On the way out it writes and returns `value`; on the way back it
+    /// returns a slice of the input.
     pub fn string<'b>(&mut self, value: &'b [u8]) -> Option<&'b [u8]>
     where
         'a: 'b,
@@ -130,7 +132,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// A list, each of whose members is carried by `each`.
+    /// Carries a list; `each` carries one element.
     pub fn list<T: Default>(
         &mut self,
         list: &mut Vec<T>,
@@ -150,7 +152,7 @@ impl<'a> Carrier<'a> {
         Some(())
     }
 
-    /// What may be there or not.
+    /// Carries an optional value.
     pub fn option<T: Default>(
         &mut self,
         option: &mut Option<T>,
@@ -165,7 +167,7 @@ impl<'a> Carrier<'a> {
         each(self, option.get_or_insert_default())
     }
 
-    /// What stands in a cell.
+    /// Carries the value of a cell.
     pub fn cell<T: Copy>(
         &mut self,
         cell: &Cell<T>,

@@ -19,7 +19,7 @@ struct State<T> {
     has_receiver: bool,
 }
 
-/// The sending half; clones feed the same queue.
+/// The sending half. Clones feed the same queue.
 pub struct Sender<T> {
     shared: Rc<Shared<T>>,
 }
@@ -29,7 +29,7 @@ pub struct Receiver<T> {
     shared: Rc<Shared<T>>,
 }
 
-/// A queue of at most `capacity` items.
+/// Creates a queue of at most `capacity` items.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "a queue without room would never pass anything on");
     let state = State { queue: VecDeque::new(), capacity, senders: 1, has_receiver: true };
@@ -42,10 +42,10 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Waits for room and enqueues `item`.
+    /// Waits for space and enqueues `item`.
     ///
     /// # Errors
-    /// Gives the item back if the receiver is gone.
+    /// Returns the item if the receiver is gone.
     pub async fn send(&self, item: T) -> Result<(), T> {
         let shared = &self.shared;
         shared
@@ -81,7 +81,7 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the next item; `None` once every sender is gone and the queue is empty.
+    /// Waits for the next item. Returns `None` once every sender is gone and the queue is empty.
     pub async fn recv(&mut self) -> Option<T> {
         let shared = &self.shared;
         shared

@@ -1,8 +1,8 @@
-//! The system's allocator, which counts what each thread asks of it and gives back: for tests that a
-//! decoder takes memory for what it was given and not for what that claims to be, and that a
-//! simulation leaves nothing behind.
+//! The system's allocator with counters of each thread's allocations and deallocations. For tests
+//! that a decoder allocates memory in proportion to its input, whatever length the input claims,
+//! and that a simulation frees all of its memory.
 //!
-//! A test binary chooses it: `#[global_allocator] static ALLOCATOR: Counted = Counted;`
+//! A test binary selects it: `#[global_allocator] static ALLOCATOR: Counted = Counted;`
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,38 +13,38 @@ thread_local! {
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The allocator.
+/// The counting allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted;
 
-/// Bytes that this thread has asked for so far, whether given back since or not. 0 for ever if the
-/// program has another allocator.
+/// Returns the bytes that this thread has allocated so far, freed or not. Always 0 if the program
+/// uses another allocator.
 pub fn asked_bytes() -> u64 {
     ASKED.get()
 }
 
-/// Bytes that this thread has asked for and not given back; what another thread gave back for it
-/// still counts. 0 for ever if the program has another allocator.
+/// Returns the bytes that this thread has allocated and not freed. Memory that another thread freed
+/// still counts. Always 0 if the program uses another allocator.
 pub fn held_bytes() -> u64 {
     ASKED.get().saturating_sub(GIVEN_BACK.get())
 }
 
 fn count(counter: &'static LocalKey<Cell<u64>>, bytes: usize) {
-    // A thread that is ending has no counter any more.
+    // A thread that is ending no longer has a counter.
     let _ = counter.try_with(|count| count.set(count.get().saturating_add(bytes as u64)));
 }
 
-// SAFETY: every call is handed on to the system's allocator as it is; counting allocates nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(&ASKED, layout.size());
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller's guarantees are those that the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(&GIVEN_BACK, layout.size());
-        // SAFETY: as above; what this allocator gave came from the system's.
+        // SAFETY: as above; memory of this allocator comes from the system's.
         unsafe { System.dealloc(at, layout) }
     }
 

@@ -1,4 +1,4 @@
-//! The executor: tasks, the clock and the loop that drives both.
+//! The executor: tasks, the clock and the event loop.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -13,28 +13,28 @@ use crate::waker::{self, Pick, ReadyQueue};
 use crate::wheel::Ticket;
 use crate::{Carrier, Nanos, Rng};
 
-/// How often one task may be polled within one virtual instant before it counts as a hang.
+/// The maximum number of polls of one task within one virtual instant. More polls count as a hang.
 ///
-/// Virtual time moves only when nothing is ready, so a task that keeps waking itself would stop
-/// the world for ever; no honest task comes near this number.
+/// Virtual time advances only when no task is ready, so a task that keeps waking itself would stop
+/// time forever. No correct task comes near this number.
 pub const POLL_LIMIT: u32 = 1_000_000;
 
-/// In which order ready tasks run.
+/// The order in which ready tasks run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TaskOrder {
-    /// In an order drawn from the seed: finds code that leans on an order by chance.
+    /// An order drawn from the seed. It reveals code that depends on an accidental order.
     #[default]
     Seeded,
-    /// In the order they became ready.
+    /// The order in which they became ready.
     Fifo,
 }
 
-/// Where a runtime in virtual time stands when nothing is left to happen.
+/// The state of a runtime in virtual time in which no event is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standstill {
     seed: u64,
     now: Nanos,
-    /// Decides the order of tasks from here on.
+    /// Determines the order of tasks from here on.
     order: Rng,
 }
 
@@ -45,7 +45,7 @@ impl Default for Standstill {
 }
 
 impl Standstill {
-    /// Carries all of it.
+    /// Carries all fields.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.u64(&mut self.seed)?;
         by.nanos(&mut self.now)?;
@@ -53,13 +53,13 @@ impl Standstill {
     }
 }
 
-/// Owns the tasks. Dropping it drops every task where it stands: that is also how a power cut
-/// takes a simulated host or firmware away.
+/// A runtime, which owns its tasks. Dropping it drops every task wherever it is. A power cut of a
+/// simulated host or firmware is modelled in the same way.
 pub struct Runtime {
     pub(crate) handle: Handle,
 }
 
-/// What tasks hold: the clock, timers, spawning, randomness. Cheap to clone.
+/// A handle for tasks: clock, timers, spawning, randomness. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) inner: Rc<Inner>,
@@ -76,7 +76,7 @@ pub(crate) struct Inner {
     task_rng: RefCell<Rng>,
     trace: Cell<u64>,
     steps: Cell<u64>,
-    /// What it has besides in real time; nothing in virtual time.
+    /// The additional state of a runtime in real time; `None` in virtual time.
     pub(crate) real: Option<Box<Real>>,
 }
 
@@ -90,22 +90,22 @@ struct Tasks {
 
 #[derive(Default)]
 struct Slot {
-    /// `None` while the task is being polled, and once it has ended.
+    /// `None` while the task is being polled, and after it has ended.
     future: Option<BoxedTask>,
     name: &'static str,
     polls_at: Nanos,
     polls: u32,
-    /// It is being polled, and is to be dropped after that.
+    /// Whether the task is being polled and must be dropped after the poll.
     is_aborted: bool,
 }
 
 impl Runtime {
-    /// A runtime in virtual time at instant zero, with seeded task order.
+    /// Creates a runtime in virtual time at instant zero, with seeded task order.
     pub fn new(seed: u64) -> Self {
         Self::with_order(seed, TaskOrder::Seeded)
     }
 
-    /// A runtime in virtual time with the given task order.
+    /// Creates a runtime in virtual time with the given task order.
     pub fn with_order(seed: u64, order: TaskOrder) -> Self {
         let id = waker::new_runtime();
         let this = Self::around(id, seed, order, None);
@@ -113,8 +113,8 @@ impl Runtime {
         this
     }
 
-    /// Where it stands, if nothing is left to happen before somebody asks for something: no task is ready, and no timer
-    /// is armed. What tasks wait for is theirs to say.
+    /// Returns the state of the runtime if no event is pending: no task is ready and no timer is
+    /// armed. The state of waiting tasks is not included; they must save it themselves.
     pub fn standstill(&self) -> Option<Standstill> {
         let inner = &self.handle.inner;
         let is_still = inner.ready.len() == 0 && inner.first_due().is_none();
@@ -122,8 +122,9 @@ impl Runtime {
         is_still.then(|| Standstill { seed: inner.seed, now: inner.now(), order: order() })
     }
 
-    /// A runtime in virtual time that goes on from where another one stood still; [`Handle::trace_hash`] begins anew. Its
-    /// tasks are to be started one by one, [`Self::run_ready`] after each: so their order takes nothing from the seed.
+    /// Creates a runtime in virtual time that continues from a standstill. [`Handle::trace_hash`]
+    /// starts anew. Requires: tasks are started one by one, with [`Self::run_ready`] after each, so
+    /// that their order does not consume random numbers.
     pub fn at(standstill: &Standstill) -> Self {
         let this = Self::new(standstill.seed);
         this.handle.inner.set_now(standstill.now);
@@ -131,7 +132,7 @@ impl Runtime {
         this
     }
 
-    /// Runs what is ready at this instant.
+    /// Runs the tasks that are ready at this instant.
     pub fn run_ready(&self) {
         self.run_while(&|| false);
     }
@@ -154,16 +155,16 @@ impl Runtime {
         Self { handle: Handle { inner: Rc::new(inner) } }
     }
 
-    /// What tasks and devices hold on to.
+    /// Returns a handle for tasks and devices.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Runs until `future` has ended and returns its result; other tasks stay where they are.
+    /// Runs until `future` has ended and returns its result. Other tasks stay where they are.
     ///
     /// # Panics
-    /// If `future` waits for something that can no longer happen; the message names the tasks that
-    /// are left.
+    /// Panics if `future` waits for an event that can no longer happen. The message names the
+    /// remaining tasks.
     pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
         let join = self.handle.spawn("main", future);
         let ended = self.run_while(&|| !join.is_finished());
@@ -171,7 +172,7 @@ impl Runtime {
         join.take().expect("the task has finished and nobody else took its result")
     }
 
-    /// The same, and calls `watch` after every instant, which may wake tasks.
+    /// Runs until `future` has ended, and calls `watch`, which may wake tasks, after every instant.
     ///
     /// # Panics
     /// As [`Self::block_on`].
@@ -192,13 +193,13 @@ impl Runtime {
         join.take().expect("the task has finished and nobody else took its result")
     }
 
-    /// Runs until `is_reached` holds, checked after every instant. False if nothing is left to
-    /// happen before that.
+    /// Runs until `is_reached` holds, which is checked after every instant. Returns false if no
+    /// event was left before that.
     pub fn run_until_true(&self, is_reached: impl Fn() -> bool) -> bool {
         self.run_while(&|| !is_reached())
     }
 
-    /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
+    /// Runs until `deadline`, or until no event is left, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
         if self.handle.is_real() {
             return self.handle.inner.run_in_real_time(&self.handle, deadline, &|| true);
@@ -208,12 +209,13 @@ impl Runtime {
         // Tasks woken at the last instant still run: `run_while` checks before it advances.
     }
 
-    /// Runs as long as `goes_on` holds, checked whenever no task is ready. False if the runtime
-    /// ran dry first.
+    /// Runs as long as `goes_on` holds, which is checked whenever no task is ready. Returns false
+    /// if no event was left before that.
     ///
-    /// In real time nothing runs dry: another thread may always have something.
+    /// In real time events never run out, because another thread may always send one.
     ///
-    /// Not generic: one copy of this loop is what the compiler puts polling and timers into.
+    /// Not generic, so that the compiler inlines polling and timers into a single copy of this
+    /// loop.
     fn run_while(&self, goes_on: &dyn Fn() -> bool) -> bool {
         let inner = &*self.handle.inner;
         if self.handle.is_real() {
@@ -243,8 +245,8 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         let inner = &self.handle.inner;
         let _here = inner.real.is_some().then(|| waker::enter(inner.id, &inner.ready));
-        // Futures hold handles, and handles hold the tasks: break the ring here. Dropping a future
-        // runs the guards it holds, which may wake or even spawn, hence the loop.
+        // Futures hold handles, and handles hold the tasks: this breaks the cycle. Dropping a
+        // future runs the guards that it holds, which may wake or even spawn tasks, hence the loop.
         loop {
             let tasks = std::mem::take(&mut *self.handle.inner.tasks.borrow_mut());
             if tasks.slots.is_empty() {
@@ -294,7 +296,7 @@ impl Inner {
             slot.future = Some(future);
         } else {
             tasks.free.push(task);
-            drop(tasks); // what the future holds may spawn or wake as it is dropped
+            drop(tasks); // The members of the future may spawn or wake tasks when dropped.
         }
     }
 
@@ -318,7 +320,8 @@ impl Inner {
         Some(future)
     }
 
-    /// Moves the clock to the next timer and fires all that are due. False if there is none.
+    /// Advances the clock to the next timer and fires all that are due. Returns false if there is
+    /// none.
     fn advance(&self) -> bool {
         let Some(deadline) = self.timers.borrow_mut().first_due() else {
             return false;
@@ -326,7 +329,7 @@ impl Inner {
         let now = self.now.get().max(Nanos(deadline));
         self.now.set(now);
         loop {
-            // A statement of its own: the borrow must end before the target runs.
+            // A separate statement, because the borrow must end before the target runs.
             let due = self.timers.borrow_mut().take_due(now.0);
             match due {
                 Some(Target::Task(task)) => self.ready.push(task),
@@ -356,17 +359,17 @@ impl Inner {
         self.now.set(now.max(self.now.get()));
     }
 
-    /// When the first timer is due.
+    /// Returns the instant at which the first timer is due.
     pub(crate) fn first_due(&self) -> Option<Nanos> {
         self.timers.borrow_mut().first_due().map(Nanos)
     }
 
-    /// Takes out the first timer if it is due by `now`.
+    /// Removes the first timer if it is due by `now`.
     pub(crate) fn take_due(&self, now: Nanos) -> Option<Target> {
         self.timers.borrow_mut().take_due(now.0)
     }
 
-    /// Folds one step into the trace hash.
+    /// Adds one step to the trace hash.
     fn witness(&self, what: u64) {
         let seen = self.trace.get().rotate_left(5) ^ what ^ self.now.get().0;
         self.trace.set(seen.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -375,17 +378,17 @@ impl Inner {
 }
 
 impl Handle {
-    /// The current instant.
+    /// Returns the current instant.
     pub fn now(&self) -> Nanos {
         self.inner.now.get()
     }
 
-    /// The seed this runtime was made with.
+    /// Returns the seed of the runtime.
     pub fn seed(&self) -> u64 {
         self.inner.seed
     }
 
-    /// A random stream of its own for `label`; the same label gives the same stream.
+    /// Returns a separate random stream for `label`. The same label gives the same stream.
     pub fn rng(&self, label: &str) -> Rng {
         Rng::derive(self.inner.seed, label)
     }
@@ -414,17 +417,17 @@ impl Handle {
         JoinHandle::new(state, self.clone(), task)
     }
 
-    /// Waits for a span of time.
+    /// Waits for `span`.
     pub fn sleep(&self, span: Nanos) -> Sleep {
         self.sleep_until(self.now() + span)
     }
 
-    /// Waits until an instant; an instant that has passed costs nothing.
+    /// Waits until the instant `at`. Does not wait if that has passed.
     pub fn sleep_until(&self, at: Nanos) -> Sleep {
         Sleep::new(self.clone(), at)
     }
 
-    /// Lets every other ready task run once before going on.
+    /// Lets every other ready task run once before this task continues.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         std::future::poll_fn(|cx| {
@@ -437,8 +440,8 @@ impl Handle {
         .await;
     }
 
-    /// Lets others go first if this turn of the loop has taken long already. To be awaited between the steps of work
-    /// that is heavy on the processor. In virtual time nobody waits: nothing happens.
+    /// Yields if this turn of the loop has already taken long. Call it between steps of
+    /// processor-heavy work. Does nothing in virtual time, where no task waits for the processor.
     pub async fn give_way(&self) {
         let real = self.inner.real.as_ref();
         if real.is_some_and(|real| real.turn_is_long(self.now())) {
@@ -452,14 +455,15 @@ impl Handle {
         let _armed = self.arm(at, Target::Fire(event, token));
     }
 
-    /// The name of the task that `waker` is for; nothing if it is no task of this runtime.
+    /// Returns the name of the task that `waker` wakes; an empty string if it is not a task of this
+    /// runtime.
     pub(crate) fn name_of(&self, waker: &Waker) -> &'static str {
         let tasks = self.inner.tasks.borrow();
         let task = waker::task_of(waker, self.inner.id);
         task.and_then(|task| tasks.slots.get(task as usize)).map_or("", |slot| slot.name)
     }
 
-    /// Wakes whoever `waker` is for. Shorter than [`Waker::wake`], which has to find the runtime first.
+    /// Wakes the task of `waker`. Faster than [`Waker::wake`], which must first find the runtime.
     pub fn wake(&self, waker: Waker) {
         match waker::task_of(&waker, self.inner.id) {
             Some(task) => self.inner.ready.push(task),
@@ -471,7 +475,7 @@ impl Handle {
         self.inner.timers.borrow_mut().enter(at.0, target)
     }
 
-    /// Arms a timer that wakes whoever `waker` is for.
+    /// Arms a timer that wakes the task of `waker`.
     pub(crate) fn arm_for(&self, at: Nanos, waker: &Waker) -> Ticket {
         let target = match waker::task_of(waker, self.inner.id) {
             Some(task) => Target::Task(task),
@@ -481,32 +485,32 @@ impl Handle {
     }
 
     pub(crate) fn disarm(&self, armed: Ticket) {
-        // A statement of its own: what is dropped may disarm others.
+        // A separate statement, because dropping the target may disarm other timers.
         let cancelled = self.inner.timers.borrow_mut().cancel(armed);
         drop(cancelled);
     }
 
-    /// Drops the task where it stands; one that is being polled, when it gives way.
+    /// Drops a task wherever it is. A task that is being polled is dropped when the poll returns.
     pub(crate) fn abort(&self, task: u32) {
         let mut tasks = self.inner.tasks.borrow_mut();
         let Some(slot) = tasks.slots.get_mut(task as usize) else {
-            return; // the runtime is gone, and every task with it
+            return; // The runtime has ended, and every task with it.
         };
         let Some(future) = slot.future.take() else {
             slot.is_aborted = true;
             return;
         };
         tasks.free.push(task);
-        drop(tasks); // what the future holds may spawn or wake as it is dropped
+        drop(tasks); // The members of the future may spawn or wake tasks when dropped.
         drop(future);
     }
 
-    /// A hash over every step so far: equal hashes, equal runs.
+    /// Returns a hash of all steps so far. Equal hashes mean equal runs.
     pub fn trace_hash(&self) -> u64 {
         self.inner.trace.get()
     }
 
-    /// How many task polls and device events there were so far.
+    /// Returns the number of task polls and device events so far.
     pub fn steps(&self) -> u64 {
         self.inner.steps.get()
     }

@@ -1,7 +1,7 @@
-//! What an I/O is for. Every I/O carries its class; schedulers and statistics go by it.
+//! The purpose of an I/O. Every I/O carries its class, which schedulers and statistics use.
 
-/// The purpose of one I/O, after the classes that Vigil-KV schedules by: its "internal task" is flush,
-/// compaction and garbage collection together.
+/// The purpose of one I/O, after the classes by which Vigil-KV schedules. Vigil-KV's "internal
+/// task" comprises flush, compaction and garbage collection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum IoClass {
     /// A read that a client waits for.
@@ -10,36 +10,36 @@ pub enum IoClass {
     Log,
     /// A manifest append, or the dump and recovery of capacitor-backed memory.
     Journal,
-    /// Memtable contents on their way to flash.
+    /// Writing memtable contents to flash.
     Flush,
     /// Input of a compaction.
     CompactionRead,
     /// Output of a compaction.
     CompactionWrite,
-    /// Input of a compaction out of L0, into L1 or L0: writes may come to wait for it.
+    /// Input of a compaction of L0 into L1 or L0, for which writes may have to wait.
     L0CompactionRead,
-    /// Output of a compaction out of L0.
+    /// Output of a compaction of L0.
     L0CompactionWrite,
-    /// Garbage collection: reading victims and looking their keys up.
+    /// Garbage collection: reading victims and looking up their keys.
     GcRead,
-    /// Garbage collection: moving pages that are still in use, and erasing victims.
+    /// Garbage collection: moving pages in use, and erasing victims.
     GcWrite,
     /// An index page that an iterator will need soon.
     IndexPrefetch,
     /// A value that an iterator will need soon.
     ValuePrefetch,
-    /// Blocks behind those that a client of a block drive reads in order.
+    /// The blocks after those that a client of a block drive reads sequentially.
     ReadAhead,
 }
 
-/// How urgent an I/O is at a resource it shares with others.
+/// The urgency of an I/O at a shared resource.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Priority {
     /// A client waits for it.
     Demand,
-    /// A client will probably ask for it soon.
+    /// A client will probably need it soon.
     Prefetch,
-    /// Nobody waits for it yet.
+    /// No client waits for it yet.
     Background,
 }
 
@@ -61,12 +61,12 @@ impl IoClass {
         Self::ReadAhead,
     ];
 
-    /// A dense number for tables of per-class counters.
+    /// Returns a dense index for tables of per-class counters.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientRead => "client_read",
@@ -85,7 +85,8 @@ impl IoClass {
         }
     }
 
-    /// Whether it is done for a client, who waits for it or will, and not for a task in the background.
+    /// Whether the I/O is for a client that waits for it, now or later, and not for a background
+    /// task.
     pub const fn is_for_clients(self) -> bool {
         match self {
             Self::ClientRead
@@ -104,7 +105,7 @@ impl IoClass {
         }
     }
 
-    /// How this class ranks where it competes.
+    /// Returns the priority of this class.
     pub const fn priority(self) -> Priority {
         match self {
             Self::ClientRead | Self::Log => Priority::Demand,

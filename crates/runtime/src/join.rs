@@ -34,7 +34,8 @@ impl<T> JoinState<T> {
     }
 }
 
-/// A task's result to come. Await it, or drop it and the task goes on by itself.
+/// A handle to a task and its future result. Awaiting it returns the result. If it is dropped, the
+/// task continues.
 pub struct JoinHandle<T> {
     state: Rc<JoinState<T>>,
     handle: Handle,
@@ -46,8 +47,8 @@ impl<T> JoinHandle<T> {
         Self { state, handle, task }
     }
 
-    /// Ends the task where it stands, unless it has ended: what it holds is dropped, nothing of it
-    /// runs any more. A task that aborts itself ends at its next await.
+    /// Ends the task wherever it is, unless it has ended: its state is dropped and it does not run
+    /// again. A task that aborts itself ends at its next await.
     pub fn abort(self) {
         if !self.is_finished() {
             self.handle.abort(self.task);
@@ -59,7 +60,7 @@ impl<T> JoinHandle<T> {
         self.state.is_finished.get()
     }
 
-    /// The result, if the task has ended and the result was not taken yet.
+    /// Returns the result, if the task has ended and the result was not taken yet.
     pub fn take(&self) -> Option<T> {
         self.state.result.borrow_mut().take()
     }
@@ -78,17 +79,17 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// Which of two came first, and what it brought.
+/// The result of the first of two futures to complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum First<A, B> {
-    /// The one that was named first; also if both came at once.
+    /// The left one completed first, or both at the same time.
     Left(A),
-    /// The other one.
+    /// The right one completed first.
     Right(B),
 }
 
-/// Drives two futures at once within the calling task until one has come. The other one is where it was, and can be
-/// awaited or dropped.
+/// Runs two futures concurrently within the calling task until one completes. The other one keeps
+/// its state, and can be awaited or dropped.
 pub async fn first<A: Future + Unpin, B: Future + Unpin>(
     left: &mut A,
     right: &mut B,
@@ -102,9 +103,9 @@ pub async fn first<A: Future + Unpin, B: Future + Unpin>(
     .await
 }
 
-/// Drives all `futures` at once within the calling task and returns their results in order.
+/// Runs all `futures` concurrently within the calling task and returns their results in order.
 ///
-/// Every wake-up polls each unfinished one, so it suits dozens, not thousands.
+/// Every wake-up polls each unfinished future, so it suits dozens of futures, not thousands.
 pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
     let mut results: Vec<_> = running.iter().map(|_| None).collect();

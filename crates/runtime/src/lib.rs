@@ -1,9 +1,9 @@
-//! The one source of time, tasks, randomness and I/O for everything below the command line.
+//! The one source of time, tasks, randomness and I/O for all crates below the command line.
 //!
-//! A [`Runtime`] is a single-threaded async executor. In virtual time its clock stands still while
-//! tasks run and jumps to the next timer when none can: a simulated second costs as much wall time
-//! as its events do. The same seed gives the same order of tasks, the same random streams and so
-//! the same bytes; [`Handle::trace_hash`] is the witness.
+//! A [`Runtime`] is a single-threaded async executor. In virtual time, the clock stands still while
+//! tasks run and jumps to the next timer when no task is ready: a simulated second costs as much
+//! wall time as its events. The same seed gives the same order of tasks and the same random
+//! streams, and so the same results, byte for byte; [`Handle::trace_hash`] verifies this.
 //!
 //! ```
 //! use runtime::{Nanos, Runtime};
@@ -17,12 +17,13 @@
 //! assert_eq!(slept, Nanos::from_micros(75));
 //! ```
 //!
-//! In real time ([`Runtime::real`]) the same tasks have the system's clock, files, other threads that send them
-//! work ([`Remote`], [`mailbox`]), and threads that compute for them ([`Handle::compute`]). Code in between
-//! cannot tell which of the two it is in, but for [`Handle::is_real`].
+//! In real time ([`Runtime::real`]) the same tasks use the system's clock, files, other threads
+//! that send them work ([`Remote`], [`mailbox`]), and threads that compute for them
+//! ([`Handle::compute`]). Library code cannot tell virtual from real time, except with
+//! [`Handle::is_real`].
 //!
-//! Invariants: one task runs at a time; time never goes back; a task that is polled
-//! more than [`POLL_LIMIT`] times within one instant is a bug and panics by name.
+//! Invariants: one task runs at a time. Time never goes back. A task that is polled more than
+//! [`POLL_LIMIT`] times within one instant is a bug: the runtime panics with the task's name.
 
 #![expect(
     clippy::disallowed_macros,
@@ -54,7 +55,8 @@ pub use carrier::Carrier;
 pub use channel::{Receiver, Sender, bounded};
 pub use executor::{Handle, POLL_LIMIT, Runtime, Standstill, TaskOrder};
 pub use io_class::{IoClass, Priority};
-/// The lock for what threads outside leave to a runtime: nobody who panics spoils it, as nothing within is ever half done.
+/// The lock for data that outside threads share with a runtime. A panic does not poison it, because
+/// no update is ever left half done.
 pub use parking_lot::Mutex;
 
 pub use join::{First, JoinHandle, first, join_all};

@@ -1,50 +1,50 @@
-//! Virtual time: instants and durations in whole nanoseconds.
+//! Instants and durations in whole nanoseconds.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A point in virtual time, or a span of it, in nanoseconds.
+/// A point in time, or a span of time, in nanoseconds.
 ///
-/// One type serves both, as in most device models: time starts at zero when a runtime is made, so
-/// an instant is the span since then. 64 bits of nanoseconds last 584 years.
+/// One type serves both, as in most device models: time starts at zero when a runtime is created,
+/// so an instant is the span since then. 64 bits of nanoseconds last 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all; also the instant at which a runtime starts.
+    /// A span of zero; also the instant at which a runtime starts.
     pub const ZERO: Self = Self(0);
     /// Later than every instant that is ever reached.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `us` microseconds.
+    /// Returns `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// `ms` milliseconds.
+    /// Returns `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// A span given as a possibly fractional number of microseconds, as device profiles do.
+    /// Converts a possibly fractional number of microseconds, as in device profiles.
     ///
-    /// Negative input and NaN count as zero; what is too large counts as [`Self::MAX`].
+    /// Negative numbers and NaN give zero; numbers that are too large give [`Self::MAX`].
     pub fn from_micros_f64(us: f64) -> Self {
         Self((us * 1_000.0).round() as u64)
     }
 
-    /// This span in microseconds.
+    /// Returns this span in microseconds.
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1_000.0
     }
 
-    /// This span in seconds.
+    /// Returns this span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to `self`, or zero if `earlier` is the later one.
+    /// Returns the span from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))

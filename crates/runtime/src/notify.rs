@@ -1,4 +1,4 @@
-//! Telling tasks that something they wait for may have changed.
+//! Notification of tasks that a condition may have changed.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use crate::Handle;
 
-/// A signal without a value. Check the condition, then wait, in a loop:
-/// nothing can slip in between, because tasks only switch at an await.
+/// A signal without a value. Check the condition and then wait, in a loop: no notification is
+/// missed in between, because tasks switch only at an await.
 #[derive(Default)]
 pub struct Notify {
     generation: Cell<u64>,
@@ -16,7 +16,7 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// Wakes every task that waits now.
+    /// Wakes every task that is waiting now.
     pub fn notify_all(&self) {
         self.generation.set(self.generation.get() + 1);
         for waker in self.waiters.borrow_mut().drain(..) {
@@ -24,7 +24,7 @@ impl Notify {
         }
     }
 
-    /// The names of the tasks that wait, in the order in which they will be woken.
+    /// Returns the names of the waiting tasks, in the order in which they will be woken.
     pub fn waiting(&self, handle: &Handle) -> Vec<&'static str> {
         self.waiters.borrow().iter().map(|waker| handle.name_of(waker)).collect()
     }
@@ -34,7 +34,7 @@ impl Notify {
         Notified { notify: self, since: self.generation.get(), waiting: None }
     }
 
-    /// Waits until `is_true` holds; checked now and after every notification.
+    /// Waits until `is_true` holds, which is checked now and after every notification.
     pub async fn wait_until(&self, mut is_true: impl FnMut() -> bool) {
         while !is_true() {
             self.notified().await;
@@ -47,7 +47,7 @@ impl Notify {
 pub struct Notified<'a> {
     notify: &'a Notify,
     since: u64,
-    /// Its one entry among those that are woken, as long as it waits.
+    /// Its only entry in the list of waiters, as long as it waits.
     waiting: Option<Waker>,
 }
 

@@ -1,4 +1,4 @@
-//! One value from one task to another.
+//! A channel for a single value between two tasks.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -17,25 +17,26 @@ pub struct OneshotSender<T> {
     shared: Rc<RefCell<Shared<T>>>,
 }
 
-/// The receiving half: a future of the value, or of nothing if the sender is gone without one.
+/// The receiving half: a future of the value, or of `None` if the sender is dropped without
+/// sending.
 #[must_use = "it does nothing unless it is awaited"]
 pub struct OneshotReceiver<T> {
     shared: Rc<RefCell<Shared<T>>>,
 }
 
-/// A place for one value.
+/// Creates a channel for one value.
 pub fn oneshot<T>() -> (OneshotSender<T>, OneshotReceiver<T>) {
     let shared = Rc::new(RefCell::new(Shared { value: None, waiter: None, has_sender: true }));
     (OneshotSender { shared: Rc::clone(&shared) }, OneshotReceiver { shared })
 }
 
 impl<T> OneshotSender<T> {
-    /// Whether anybody waits for the value still.
+    /// Whether the receiver still exists.
     pub fn is_awaited(&self) -> bool {
         Rc::strong_count(&self.shared) > 1
     }
 
-    /// Sends the value; it is dropped if nobody waits for it any more.
+    /// Sends the value. It is dropped if the receiver is gone.
     pub fn send(self, value: T) {
         self.shared.borrow_mut().value = Some(value);
     }

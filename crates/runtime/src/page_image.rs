@@ -1,4 +1,4 @@
-//! The buffer that one page of storage travels in.
+//! The buffer of one page of storage.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use triomphe::{Arc, HeaderSlice};
 
 use crate::prefetch;
 
-/// The bytes of one page, or of a part of one. Clones and slices share them, on any thread.
+/// The bytes of one page, or of a part of one. Clones and slices share the bytes, on any thread.
 ///
 /// In simulation the stored bytes may be shorter than the page: values may be synthetic (see
-/// `pages::Value`), and nothing stores padding. Time and space are charged for the full page.
+/// `pages::Value`), and padding is not stored. Time and space are charged for the full page.
 ///
-/// Simulations hold millions of pages and read them at random, so that each separate allocation
-/// is a cache miss on every read: count, flag and bytes are in one, and the handle knows where its
-/// bytes lie without reading it.
+/// Simulations hold millions of pages and read them at random, so each separate allocation is a
+/// cache miss on every read. Therefore the reference count, the flag and the bytes share one
+/// allocation, and the handle locates its bytes without reading that allocation.
 #[derive(Clone)]
 pub struct PageImage {
     buffer: Arc<HeaderSlice<Header, [u8]>>,
@@ -23,11 +23,11 @@ pub struct PageImage {
     length: u32,
 }
 
-/// What all who share a buffer share.
+/// The state shared by all users of a buffer.
 struct Header {
-    /// How many bytes the image had before it was sliced.
+    /// The length of the image before it was sliced, in bytes.
     whole: u32,
-    /// The memory of [`PageImage::verify`].
+    /// Whether [`PageImage::verify`] succeeded before.
     is_verified: AtomicBool,
 }
 
@@ -38,18 +38,18 @@ impl Header {
 }
 
 impl PageImage {
-    /// A page of these bytes, copied once, wherever the allocator puts them.
+    /// Creates a page from a copy of these bytes, without alignment.
     pub fn new(bytes: &[u8]) -> Self {
         let length = length(bytes.len());
         let buffer = Arc::from_header_and_slice(Header::of(length), bytes);
         Self { buffer, start: 0, length }
     }
 
-    /// A page of `bytes` zeros whose first byte has an address that is a multiple of `alignment`,
-    /// as direct I/O wants it; see [`Self::bytes_mut`]. Up to `alignment - 1` bytes are wasted.
+    /// Creates a page of `bytes` zeros whose address is a multiple of `alignment`, as direct I/O
+    /// requires; see [`Self::bytes_mut`]. Wastes up to `alignment - 1` bytes.
     ///
     /// # Panics
-    /// If `alignment` is not a power of two.
+    /// Panics if `alignment` is not a power of two.
     pub fn zeroed(bytes: usize, alignment: usize) -> Self {
         assert!(alignment.is_power_of_two(), "no alignment: {alignment}");
         let length = length(bytes);
@@ -59,43 +59,43 @@ impl PageImage {
         Self { buffer, start: start as u32, length }
     }
 
-    /// A page of these bytes, aligned as [`Self::zeroed`] does it.
+    /// Creates a page from a copy of these bytes, aligned as in [`Self::zeroed`].
     pub fn aligned(bytes: &[u8], alignment: usize) -> Self {
         let mut page = Self::zeroed(bytes.len(), alignment);
         page.bytes_mut().expect("nobody shares a new page").copy_from_slice(bytes);
         page
     }
 
-    /// The stored bytes.
+    /// Returns the stored bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer.slice[self.start as usize..][..self.length as usize]
     }
 
-    /// The bytes to fill, as a read from a device does; what was verified is forgotten. `None` if
-    /// anybody shares them.
+    /// Returns the bytes for writing, as for a read from a device, and resets the verified flag.
+    /// Returns `None` if the bytes are shared.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let buffer = Arc::get_mut(&mut self.buffer)?;
         *buffer.header.is_verified.get_mut() = false;
         Some(&mut buffer.slice[self.start as usize..][..self.length as usize])
     }
 
-    /// A part of this image that shares its bytes. Nothing is copied, and the whole buffer lives as
-    /// long as any part of it.
+    /// Returns a part of this image that shares its bytes. Copies nothing; the whole buffer lives
+    /// as long as any part of it.
     ///
     /// # Panics
-    /// If `range` is not within the image.
+    /// Panics if `range` is not within the image.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let length = self.bytes()[range.clone()].len() as u32;
         Self { buffer: Arc::clone(&self.buffer), start: self.start + range.start as u32, length }
     }
 
-    /// Hints that the beginning of the page will be read soon.
+    /// Hints that the start of the page will be read soon.
     pub fn prefetch(&self) {
         self.prefetch_front(1);
     }
 
-    /// Hints that the first `bytes` of the page will be read soon.
+    /// Hints that the first `bytes` bytes of the page will be read soon.
     pub fn prefetch_front(&self, bytes: usize) {
         const CACHE_LINE_BYTES: usize = 64;
         prefetch(&self.buffer.header);
@@ -104,17 +104,17 @@ impl PageImage {
         }
     }
 
-    /// Runs `check` on the bytes unless it held before for this very image.
+    /// Runs `check` on the bytes, unless it succeeded before for this image.
     ///
-    /// An image never changes (damage makes a new one), so a checksum that held once holds for
-    /// ever; remembering that keeps a simulated read from costing a checksum of the whole page.
-    /// A slice is checked each time: what held for it says nothing about the others.
+    /// An image never changes (damage creates a new one), so a checksum that was correct once stays
+    /// correct. Remembering this saves a simulated read the checksum of the whole page. A slice is
+    /// checked each time, because a correct slice says nothing about the rest.
     pub fn verify(&self, check: impl FnOnce(&[u8]) -> bool) -> bool {
         let Header { whole, is_verified } = &self.buffer.header;
         if self.length != *whole {
             return check(self.bytes());
         }
-        // Relaxed: the flag tells of bytes that its reader has already.
+        // Relaxed, because the flag concerns bytes that its reader already has.
         if !is_verified.load(Ordering::Relaxed) && check(self.bytes()) {
             is_verified.store(true, Ordering::Relaxed);
         }
@@ -122,8 +122,8 @@ impl PageImage {
     }
 }
 
-/// A buffer of so many zeros. Each read of a page from a file begins with one; to copy them takes fewer instructions than to
-/// take them from an iterator.
+/// Returns a buffer of `bytes` zeros. Each page read from a file starts with one; copying zeros
+/// takes fewer instructions than an iterator.
 fn zeros(header: Header, bytes: usize) -> Arc<HeaderSlice<Header, [u8]>> {
     static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
     match ZEROS.get(..bytes) {

@@ -1,7 +1,7 @@
-//! A permutation that is computed, not stored: pseudo-random, and its own inverse is as cheap.
+//! A pseudo-random permutation that is computed, not stored. Its inverse is as cheap.
 //!
-//! A Feistel network over the next power of two, in two halves that may differ by a bit, walked until
-//! the result is within bounds: twice at most, on average.
+//! It is a Feistel network over the next power of two, with two halves that may differ by one bit,
+//! repeated until the result is in range: at most twice on average.
 
 use crate::mix64;
 
@@ -17,18 +17,18 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation that belongs to `seed`.
+    /// Returns the permutation for `seed`.
     pub fn new(count: u64, seed: u64) -> Self {
         let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).max(2);
         Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, seed }
     }
 
-    /// Where `index` goes.
+    /// Returns the image of `index`.
     pub fn forward(&self, index: u64) -> u64 {
         self.walk(index, |x| (0..ROUNDS).fold(x, |x, round| self.round(x, round)))
     }
 
-    /// Where the image `index` comes from.
+    /// Returns the index whose image is `index`.
     pub fn backward(&self, index: u64) -> u64 {
         self.walk(index, |x| (0..ROUNDS).rev().fold(x, |x, round| self.round(x, round)))
     }
@@ -44,7 +44,7 @@ impl Permutation {
         }
     }
 
-    /// Scrambles one half by the other, in turns; its own inverse.
+    /// Scrambles one half by the other, alternating between the halves. Its own inverse.
     fn round(&self, x: u64, round: u64) -> u64 {
         let (high, low) = (x >> self.low_bits, x & ((1 << self.low_bits) - 1));
         let (high, low) = if round.is_multiple_of(2) {

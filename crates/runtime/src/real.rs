@@ -1,26 +1,26 @@
-//! Real time: the same executor with a clock that runs by itself, files, and other threads.
+//! Real time: the same executor with the system's clock, files and other threads.
 //!
 //! ```text
-//!  turn ....... one turn of the loop: what came from other threads, ended I/O, timers, then tasks  (real.rs)
-//!  bell ....... how it sleeps, and is woken                                                (real/bell.rs)
-//!  post ....... what other threads leave: wakes, closures, ended I/O; Remote               (real/post.rs)
-//!  mailbox .... a queue from any thread to a task                                          (real/mailbox.rs)
-//!  io ......... operations under way, and their futures                                    (real/io.rs)
-//!  op ......... one operation: what it needs, how a thread carries it out                  (real/op.rs)
-//!  file_read .. reads that need no runtime                                         (real/file_read.rs)
-//!  ring ....... io_uring, the one place with raw memory                                    (real/ring.rs)
-//!  workers .... threads for blocking I/O and for computing                                 (real/workers.rs)
-//!  nvme ....... admin commands of drives                                               (real/nvme.rs)
-//!  compute .... work that is heavy on the processor                                        (real/compute.rs)
-//!  heap ....... what the allocator keeps                                                   (real/heap.rs)
-//!  wall_clock . time for threads outside                                           (real/wall_clock.rs)
-//!  fork_mark .. whether this process is a copy of the one that began                   (real/fork_mark.rs)
-//!  shared ..... several threads in one runtime, each driving its own future                (real/shared.rs)
+//!  turn ....... one turn of the loop: letters, ended I/O, timers, then tasks        (real.rs)
+//!  bell ....... sleeping and waking of the executor                            (real/bell.rs)
+//!  post ....... letters from other threads: wakes, closures, ended I/O; Remote (real/post.rs)
+//!  mailbox .... a queue from any thread to a task                           (real/mailbox.rs)
+//!  io ......... operations in flight, and their futures                          (real/io.rs)
+//!  op ......... one operation, and its execution by a thread                     (real/op.rs)
+//!  file_read .. reads that need no runtime                                (real/file_read.rs)
+//!  ring ....... io_uring                                                       (real/ring.rs)
+//!  workers .... threads for blocking I/O and for computing                  (real/workers.rs)
+//!  nvme ....... admin commands of NVMe drives                                  (real/nvme.rs)
+//!  compute .... processor-heavy work on other threads                       (real/compute.rs)
+//!  heap ....... returning free heap memory to the system                       (real/heap.rs)
+//!  wall_clock . a clock for outside threads                              (real/wall_clock.rs)
+//!  fork_mark .. detection of a forked process                             (real/fork_mark.rs)
+//!  shared ..... several threads in one runtime, each with its own future     (real/shared.rs)
 //! ```
-//! Invariants: a turn polls a bounded number of tasks, so neither I/O nor timers wait for a task that keeps
-//! yielding; the loop sleeps when nothing is ready, and never spins; nothing here asks which thread it is on,
-//! so a runtime may be handed from thread to thread as long as one has it at a time. Cost of a read by itself:
-//! one call to the system, as with `pread`.
+//! Invariants: a turn polls a bounded number of tasks, so that neither I/O nor timers wait for a
+//! task that keeps yielding. The loop sleeps when no task is ready, and never spins. This module
+//! never depends on the current thread, so a runtime may move between threads as long as one thread
+//! has it at a time. Cost of a single read: one system call, as with `pread`.
 
 pub(crate) mod bell;
 pub(crate) mod compute;
@@ -54,38 +54,39 @@ use crate::executor::{Inner, TaskOrder};
 use crate::timer::Target;
 use crate::{Handle, Nanos, Runtime, waker};
 
-/// Calls that may wait for a drive at a time: as many as a volume has members.
+/// The maximum number of concurrent calls that may wait for a drive: the maximum number of members
+/// of a volume.
 const MOST_WAITERS: usize = 64;
 
-/// Tasks polled between two looks at the clock, at ended I/O and at other threads.
+/// Tasks polled between two checks of the clock, of ended I/O and of letters from other threads.
 const POLLS_A_TURN: usize = 64;
 
-/// A turn of the loop that has taken longer than this is not gone on with where others can go first. Some reads of a
-/// fast drive, and many times what it takes to go from one thread to another.
+/// A turn that has taken longer than this yields where it can. As long as some reads of a fast
+/// drive, and many times a switch between threads.
 const LONG_TURN: Nanos = Nanos::from_micros(50);
 
-/// How I/O on files is to be carried out.
+/// The requested engine for file I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IoChoice {
-    /// By `io_uring` where the kernel has it and lets this program, else by threads.
+    /// `io_uring` if the kernel supports it and permits it to this program, else threads.
     #[default]
     Probe,
-    /// By `io_uring`, or the runtime is not made.
+    /// `io_uring`; creating the runtime fails without it.
     Ring,
-    /// By threads that wait for it.
+    /// Threads that do blocking I/O.
     Threads,
 }
 
-/// How I/O on files is carried out.
+/// The engine in use for file I/O.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IoEngine {
-    /// By `io_uring`.
+    /// `io_uring`.
     Ring,
-    /// By so many threads.
+    /// Threads.
     Threads {
-        /// At most so many.
+        /// The maximum number of threads.
         threads: usize,
-        /// Why not by `io_uring`, unless it was not asked for.
+        /// The reason why `io_uring` is not used; `None` if threads were requested.
         why: Option<String>,
     },
 }
@@ -102,45 +103,46 @@ impl fmt::Display for IoEngine {
     }
 }
 
-/// What a runtime in real time is made with.
+/// The options of a runtime in real time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealOptions {
-    /// For [`Handle::rng`]; the order of tasks does not follow from it.
+    /// The seed of [`Handle::rng`]. It does not affect the order of tasks.
     pub seed: u64,
-    /// How I/O is to be carried out.
+    /// The requested engine for I/O.
     pub io: IoChoice,
-    /// Threads for I/O at most, where it is carried out by threads.
+    /// The maximum number of threads for I/O, if threads are used.
     pub io_threads: usize,
-    /// Threads for [`Handle::compute`] at most.
+    /// The maximum number of threads for [`Handle::compute`].
     pub compute_threads: usize,
-    /// Whether the allocator is asked for what is free ([`Handle::note_freed`]).
+    /// Whether to return free heap memory to the system ([`Handle::note_freed`]).
     pub trims_heap: bool,
 }
 
 impl Default for RealOptions {
-    /// Sixteen threads for I/O, as many reads as a drive of one queue likes to have at a time, and two to compute.
+    /// Sixteen threads for I/O, a good queue depth for a drive with one queue, and two threads to
+    /// compute.
     fn default() -> Self {
         let io = IoChoice::Probe;
         Self { seed: 0, io, io_threads: 16, compute_threads: 2, trims_heap: false }
     }
 }
 
-/// What a runtime in real time has besides.
+/// The additional state of a runtime in real time.
 pub(crate) struct Real {
-    /// Shared with threads that measure how long they take.
+    /// Shared with threads that measure their own duration.
     clock: Arc<Clock>,
     pub(crate) post: Arc<Post>,
     pub(crate) io: Io,
     engine: IoEngine,
-    /// Nothing once the runtime has ended.
+    /// `None` once the runtime has ended.
     computers: RefCell<Option<Workers>>,
-    /// Threads for calls that wait long. Nothing once the runtime has ended.
+    /// Threads for calls that block for long; `None` once the runtime has ended.
     waiters: RefCell<Option<Workers>>,
-    /// If the allocator is asked for what is free.
+    /// Set if free heap memory is returned to the system.
     heap: Option<Arc<Heap>>,
 }
 
-/// Time since the runtime was made, by the system's monotonic clock.
+/// The time since the runtime was created, by the system's monotonic clock.
 struct Clock {
     #[expect(clippy::disallowed_types, reason = "this is where time comes from")]
     start: std::time::Instant,
@@ -192,7 +194,7 @@ impl Real {
         })
     }
 
-    /// Makes a call that may wait for seconds, on a thread that nothing else waits for.
+    /// Makes a call that may block for seconds, on a thread that nothing else needs.
     pub(crate) fn wait_apart<T: Send + 'static>(
         &self,
         call: impl FnOnce() -> T + Send + 'static,
@@ -207,13 +209,14 @@ impl Real {
         let waiters = self.waiters.borrow();
         let (Some(waiters), Some(heap)) = (&*waiters, &self.heap) else { return };
         if heap.note_freed(bytes, self.clock.now()) {
-            // Not one that computes: those are preempted while others wait for a heap.
+            // Not on a compute thread: those have low priority and could be preempted while other
+            // threads wait for a heap.
             let (heap, clock) = (Arc::clone(heap), Arc::clone(&self.clock));
             waiters.run(Box::new(move || heap.give_back(|| clock.now())));
         }
     }
 
-    /// Ends I/O ([`Io::close`]) and what is computed, and takes no letters any more.
+    /// Ends I/O ([`Io::close`]) and computations, and accepts no more letters.
     pub(crate) fn close(&self) {
         self.io.close();
         let (computers, waiters) =
@@ -223,17 +226,19 @@ impl Real {
     }
 }
 
-/// What there is to do after a turn.
+/// The next step after a turn.
 pub(crate) enum Next {
-    /// Tasks are ready. What others have asked for is to be handed to the kernel, so that it is begun while they run.
+    /// Tasks are ready. The caller first submits queued operations to the kernel, so that they run
+    /// meanwhile.
     Turn,
-    /// Nothing before this instant, if at all, unless I/O ends or another thread has something.
+    /// No task is ready. Sleeps until this instant, if any, or until I/O ends or another thread
+    /// sends a letter.
     Sleep(Option<Nanos>),
 }
 
 impl Inner {
-    /// One turn: takes in what has happened, then polls tasks that are ready, up to a number of them; no more
-    /// than one if others wait for the runtime.
+    /// Runs one turn: processes events, then polls ready tasks, up to a limit. Polls only one task
+    /// if other threads wait for the runtime.
     pub(crate) fn turn(
         &self,
         real: &Real,
@@ -248,8 +253,8 @@ impl Inner {
         Next::Sleep(self.first_due())
     }
 
-    /// Polls tasks that are ready, one at least, until `is_enough`; those that become ready meanwhile wait for the next
-    /// turn, so that a task that keeps yielding holds nobody up.
+    /// Polls ready tasks, at least one, until `is_enough`. Tasks that become ready meanwhile wait
+    /// for the next turn, so that a task that keeps yielding delays nothing else.
     pub(crate) fn poll_ready(&self, is_enough: &dyn Fn() -> bool) {
         for _ in 0..self.ready_tasks().min(POLLS_A_TURN) {
             let Some(task) = self.next_ready() else { break };
@@ -260,7 +265,7 @@ impl Inner {
         }
     }
 
-    /// Takes in what has happened: the time, letters, ended I/O, timers.
+    /// Processes events: the time, letters, ended I/O and timers.
     pub(crate) fn take_in(&self, real: &Real, handle: &Handle) {
         self.look_at_clock(real);
         for letter in real.post.collect() {
@@ -278,7 +283,7 @@ impl Inner {
         self.set_now(real.clock.now());
     }
 
-    /// Fires timers up to now.
+    /// Fires the timers that are due.
     fn fire_due(&self) {
         let now = self.now();
         while self.first_due().is_some_and(|due| due <= now) {
@@ -292,7 +297,7 @@ impl Inner {
         }
     }
 
-    /// Sleeps until something happens, `until` at the latest.
+    /// Sleeps until an event occurs, or until `until`.
     fn sleep(real: &Real, until: Option<Nanos>) {
         real.post.bell.lie_down();
         if real.post.has_letters() {
@@ -302,7 +307,7 @@ impl Inner {
         real.post.bell.sleep(until.map(|until| real.span_until(until)));
     }
 
-    /// Runs as long as `goes_on` holds, checked after each turn, and before `deadline`.
+    /// Runs as long as `goes_on` holds, which is checked after each turn, and until `deadline`.
     pub(crate) fn run_in_real_time(
         &self,
         handle: &Handle,
@@ -337,19 +342,19 @@ impl Inner {
 }
 
 impl Real {
-    /// Whether a turn that began at that instant is a long one by now.
+    /// Whether a turn that started at `begun` has taken long.
     pub(crate) fn turn_is_long(&self, begun: Nanos) -> bool {
         self.clock.now().saturating_since(begun) > LONG_TURN
     }
 
-    /// From now until then.
+    /// Returns the span from now to `until`.
     pub(crate) fn span_until(&self, until: Nanos) -> Duration {
         Duration::from_nanos(until.saturating_since(self.clock.now()).0)
     }
 }
 
-/// The system may be late by the thread's slack, 50 us by default, to wake for several timers at once. Ours are to be
-/// exact; dropping this gives the thread its slack back.
+/// Exact timers for the current thread, until dropped. By default the system may delay wake-ups by
+/// the thread's timer slack of 50 us, to combine several timers.
 struct ExactTimers {
     before: Option<NonZeroU64>,
 }
@@ -357,7 +362,7 @@ struct ExactTimers {
 impl ExactTimers {
     fn begin() -> Self {
         let before = rustix::thread::current_timer_slack().ok().and_then(NonZeroU64::new);
-        // A kernel that refuses leaves timers as exact as they were.
+        // If the kernel refuses, timers stay as exact as they were.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         Self { before }
     }
@@ -370,13 +375,14 @@ impl Drop for ExactTimers {
 }
 
 impl Runtime {
-    /// A runtime in real time: its clock is the system's, from zero at this call on; tasks run in the order in which
-    /// they become ready.
+    /// Creates a runtime in real time. Its clock is the system's, starting from zero. Tasks run in
+    /// the order in which they become ready.
     ///
-    /// Dropping it drops every task, then waits for I/O that the kernel or a thread has begun.
+    /// Dropping it drops every task, and then waits for I/O that the kernel or a thread has
+    /// started.
     ///
     /// # Errors
-    /// What the system says, if there is no way to do I/O as `options` have it.
+    /// Returns the system's error if the requested kind of I/O is not available.
     pub fn real(options: RealOptions) -> std::io::Result<Self> {
         let id = waker::new_runtime();
         let real = Real::new(id, options)?;
@@ -384,7 +390,7 @@ impl Runtime {
     }
 }
 
-/// Other threads, and files: in real time.
+/// Other threads and files, in real time.
 impl Handle {
     /// Whether this is real time.
     pub fn is_real(&self) -> bool {
@@ -395,23 +401,25 @@ impl Handle {
         self.inner.real.as_deref().expect("in virtual time there are no files and no other threads")
     }
 
-    /// How I/O on files is carried out; nothing in virtual time, which has none.
+    /// Returns the engine in use for file I/O; `None` in virtual time, which has no files.
     pub fn io_engine(&self) -> Option<&IoEngine> {
         self.inner.real.as_ref().map(|real| &real.engine)
     }
 
-    /// This runtime, for other threads.
+    /// Returns a handle to this runtime for other threads.
     ///
     /// # Panics
-    /// In virtual time.
+    /// Panics in virtual time.
     pub fn remote(&self) -> Remote {
         Remote::new(Arc::clone(&self.real().post))
     }
 
-    /// Does work that is heavy on the processor: on a thread of its own in real time, so that nobody waits for it but
-    /// who awaits it; at once in virtual time, where it takes no time unless it is charged.
+    /// Does processor-heavy work. In real time it runs on a separate thread, so that only the task
+    /// that awaits it waits. In virtual time it runs immediately, and takes no time unless it is
+    /// charged.
     ///
-    /// A panic of it goes on where the result is awaited. Work that was not begun when the runtime ends is dropped.
+    /// A panic of `work` resumes where the result is awaited. Work that has not started when the
+    /// runtime ends is dropped.
     pub fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -423,8 +431,8 @@ impl Handle {
         }
     }
 
-    /// Drops a value of so many bytes in many pieces, which takes long, where [`Self::compute`] does its work; and says so
-    /// ([`Self::note_freed`]).
+    /// Drops a value of `bytes` bytes in many pieces, which takes long, on a compute thread, and
+    /// reports the freed memory ([`Self::note_freed`]).
     pub fn drop_apart<T: Send + 'static>(&self, value: T, bytes: u64) {
         if !self.is_real() {
             return drop(value);
@@ -432,13 +440,14 @@ impl Handle {
         let remote = self.remote();
         drop(self.compute(move || {
             drop(value);
-            // Whoever has ended gives back all that it has.
+            // If the runtime has ended, all of its memory is freed anyway.
             let _ = remote.post(move |handle| handle.note_freed(bytes));
         }));
     }
 
-    /// Somebody has freed about so many bytes. When that comes to some MiB, an allocator that does not give back what is free unless it
-    /// is asked (glibc's) is asked, on another thread, if the runtime was made so ([`RealOptions::trims_heap`]). Nothing happens in virtual time.
+    /// Reports that about `bytes` bytes were freed. After some MiB, another thread asks the
+    /// allocator to return free memory to the system, if the allocator needs to be asked (glibc's)
+    /// and if [`RealOptions::trims_heap`] is set. Does nothing in virtual time.
     pub fn note_freed(&self, bytes: u64) {
         if let Some(real) = &self.inner.real {
             real.note_freed(bytes);

@@ -1,30 +1,30 @@
 //! Servers of known service time: processor cores and data links.
 //!
-//! Both serve first come, first served and are never preempted, so the end of a job is known the
-//! moment it is handed in and booking it ahead is exact.
+//! Both serve first come, first served, and are never preempted. So the end of a job is known as
+//! soon as it is submitted, and booking it ahead is exact.
 
 use std::cell::{Cell, RefCell};
 
 use crate::{Carrier, Handle, Nanos, Sleep};
 
-/// A processor with a number of equal cores. Virtual time does not pass while code runs, so work
-/// is charged here explicitly.
+/// A processor with a number of equal cores. Virtual time does not pass while code runs, so work is
+/// charged here explicitly.
 ///
-/// In real time work takes the time it takes: nothing is charged, and background work only gives way once
+/// In real time, work takes its real time: nothing is charged, and background work only yields once
 /// where it would have been charged.
 pub struct Cores {
     handle: Handle,
-    /// When each core is free again.
+    /// The instant at which each core is free again.
     free_at: RefCell<Vec<Nanos>>,
     busy: Cell<Nanos>,
     quantum: Nanos,
-    /// Real time: nothing is charged.
+    /// Whether nothing is charged, as in real time.
     is_free: bool,
 }
 
 impl Cores {
-    /// `count` cores. `quantum` is the longest that background work holds one before it lets
-    /// others have it.
+    /// Creates `count` cores. `quantum` is the longest time for which background work holds a core
+    /// before it lets other work run.
     pub fn new(handle: Handle, count: usize, quantum: Nanos) -> Self {
         assert!(count > 0, "a processor needs a core");
         assert!(quantum > Nanos::ZERO, "background work needs a time slice");
@@ -33,7 +33,8 @@ impl Cores {
         Self { handle, free_at, busy: Cell::default(), quantum, is_free }
     }
 
-    /// Books `work` on the core that is free first and returns when it will be done.
+    /// Books `work` on the core that is free first, and returns the instant at which it will be
+    /// done.
     #[inline]
     pub fn book(&self, work: Nanos) -> Nanos {
         let now = self.handle.now();
@@ -47,12 +48,12 @@ impl Cores {
         *core
     }
 
-    /// Does `work` on one core; waits for a core first.
+    /// Waits for a core, and does `work` on it.
     pub fn spend(&self, work: Nanos) -> Sleep {
         self.handle.sleep_until(self.book(work))
     }
 
-    /// Does `work` in slices, so that nobody waits for more than one slice of it.
+    /// Does `work` in slices, so that other work waits for at most one slice.
     pub async fn spend_in_background(&self, work: Nanos) {
         if self.is_free && work > Nanos::ZERO {
             return self.handle.yield_now().await;
@@ -65,14 +66,14 @@ impl Cores {
         }
     }
 
-    /// Carries what was booked. On the way back there are as many cores as there were.
+    /// Carries the bookings. The number of cores must be the same on the way back.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         let mut free_at = self.free_at.borrow_mut();
         free_at.iter_mut().try_for_each(|free_at| by.nanos(free_at))?;
         by.cell(&self.busy, Carrier::nanos)
     }
 
-    /// Core time used so far, all cores together.
+    /// Returns the total time used so far by all cores.
     pub fn busy(&self) -> Nanos {
         self.busy.get()
     }
@@ -86,25 +87,25 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A link of `megabytes_per_second` (decimal) in one direction.
+    /// Creates a link of `megabytes_per_second` (decimal) in one direction.
     pub fn new(handle: Handle, megabytes_per_second: f64) -> Self {
         assert!(megabytes_per_second > 0.0, "a link needs a speed");
         let picos_per_byte = (1e6 / megabytes_per_second).round() as u64;
         Self { handle, picos_per_byte, free_at: Cell::default() }
     }
 
-    /// Carries what was booked.
+    /// Carries the bookings.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.free_at, Carrier::nanos)
     }
 
-    /// Books a transfer of `bytes` and returns when its last byte has passed.
+    /// Books a transfer of `bytes` and returns the instant at which its last byte has passed.
     pub fn book(&self, bytes: u64) -> Nanos {
         self.book_from(self.handle.now(), bytes)
     }
 
-    /// Books a transfer whose bytes are there from `earliest` on. Transfers pass in the order in
-    /// which they were booked: exact if each comes from the stage before in that order.
+    /// Books a transfer whose bytes are available from `earliest` on. Transfers pass in booking
+    /// order; this is exact if they arrive from the previous stage in that order.
     pub fn book_from(&self, earliest: Nanos, bytes: u64) -> Nanos {
         let span = Nanos((bytes * self.picos_per_byte).div_ceil(1_000));
         let done = earliest.max(self.free_at.get()) + span;

@@ -1,4 +1,4 @@
-//! Counting semaphore, first come first served, with a limit that can change.
+//! A counting semaphore, first come, first served, with a limit that can change.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Bounds how much of something is in use. Clones share the same count.
+/// A bound on the number of units in use. Clones share the same count.
 #[derive(Clone)]
 pub struct Semaphore {
     shared: Rc<Shared>,
@@ -26,34 +26,34 @@ struct Waiter {
 }
 
 impl Semaphore {
-    /// At most `limit` units may be in use at a time.
+    /// Creates a semaphore with `limit` units.
     pub fn new(limit: usize) -> Self {
         let (limit, in_use) = (Cell::new(limit), Cell::new(0));
         Self { shared: Rc::new(Shared { limit, in_use, waiters: RefCell::default() }) }
     }
 
-    /// Waits for `wants` units. A request above the limit is granted when nothing is in use.
+    /// Waits for `wants` units. A request above the limit is granted when no unit is in use.
     pub fn acquire(&self, wants: usize) -> Acquire {
         Acquire { shared: Rc::clone(&self.shared), wants, waiter: None }
     }
 
-    /// Changes the limit. Units in use stay in use; a raised limit lets waiters go on.
+    /// Changes the limit. Units in use stay in use; a higher limit may wake waiters.
     pub fn set_limit(&self, limit: usize) {
         self.shared.limit.set(limit);
         self.shared.grant();
     }
 
-    /// Units in use.
+    /// Returns the number of units in use.
     pub fn in_use(&self) -> usize {
         self.shared.in_use.get()
     }
 
-    /// The limit in force.
+    /// Returns the current limit.
     pub fn limit(&self) -> usize {
         self.shared.limit.get()
     }
 
-    /// How many tasks wait.
+    /// Returns the number of waiting tasks.
     pub fn waiting(&self) -> usize {
         self.shared.waiters.borrow().len()
     }
@@ -126,12 +126,12 @@ impl Drop for Acquire {
             self.shared.release(waiter.wants);
         } else {
             self.shared.waiters.borrow_mut().retain(|other| !Rc::ptr_eq(other, &waiter));
-            self.shared.grant(); // whoever stood behind may fit now
+            self.shared.grant(); // The next waiter may fit now.
         }
     }
 }
 
-/// Units in use, given back on drop.
+/// Units in use, released on drop.
 #[must_use = "dropping a permit gives its units back"]
 pub struct Permit {
     shared: Rc<Shared>,

@@ -1,4 +1,4 @@
-//! Timers: what happens when, in order of (time, order of arming), kept in a [`Wheel`].
+//! Timers, in the order of due time and then of arming, in a [`Wheel`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +8,17 @@ use std::task::{Context, Poll, Waker};
 use crate::wheel::{Ticket, Wheel};
 use crate::{Handle, Nanos};
 
-/// A state machine that is driven by timers directly, without a task of its own.
+/// A state machine that timers drive directly, without a task of its own.
 ///
-/// Device models use it: a flash read has several steps of known length, and only its end is worth
-/// waking anybody for.
+/// Device models use it: a flash read has several steps of known length, and only its end must wake
+/// a task.
 pub trait Event {
-    /// The timer that was armed with `token` is due.
+    /// Called when the timer that was armed with `token` is due.
     fn fire(&self, token: u64);
 }
 
 pub(crate) enum Target {
-    /// A task of the runtime that the timer belongs to: the common case, and no waker is needed.
+    /// A task of the runtime that owns the timer: the common case, which needs no waker.
     Task(u32),
     Wake(Waker),
     Fire(Rc<dyn Event>, u64),
@@ -27,9 +27,9 @@ pub(crate) enum Target {
 /// All timers of a runtime.
 pub(crate) type Timers = Wheel<Target>;
 
-/// Waits until an instant. Made by [`Handle::sleep`] and [`Handle::sleep_until`].
+/// A wait until an instant, created by [`Handle::sleep`] and [`Handle::sleep_until`].
 ///
-/// Once polled it belongs to the task that polled it. Dropping it takes its timer back.
+/// Once polled, it belongs to the task that polled it. Dropping it cancels its timer.
 #[must_use = "a sleep does nothing unless it is awaited"]
 pub struct Sleep {
     handle: Handle,
@@ -60,7 +60,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        // A timer whose instant has passed has fired.
+        // A timer whose instant has passed has already fired.
         if let Some(armed) = self.armed.take()
             && self.handle.now() < self.at
         {

@@ -1,11 +1,12 @@
 //! Wakers without reference counts: a waker is the number of a runtime and the number of a task.
 //!
-//! `std` wants wakers to be `Send + Sync`. Ours are two integers, so they may travel; the queue they
-//! point into is found by number in a thread-local. A runtime in virtual time is in it from beginning to
-//! end, one in real time while the thread runs it: elsewhere its wakers go by post
-//! ([`crate::real`]). After the runtime is gone, and on another thread than the one of a runtime in virtual
-//! time, a waker does nothing. A task number may be used again by a later task, which is then polled once
-//! for nothing; every future must bear that anyway.
+//! `std` requires wakers to be `Send + Sync`. These are two integers, so they may move between
+//! threads. The queue that they refer to is found by number in a thread-local list. A runtime in
+//! virtual time is in the list of its thread for its whole life; a runtime in real time only while
+//! the thread runs it. On other threads, wakers of a runtime in real time send a letter
+//! ([`crate::real`]), and wakers of a runtime in virtual time do nothing. After the runtime has
+//! ended, wakers do nothing. A task number may be reused by a later task, which is then polled once
+//! unnecessarily; every future must tolerate that anyway.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// Tasks that can make progress, each at most once.
+/// Ready tasks, each at most once.
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
     inner: RefCell<Ready>,
@@ -39,13 +40,13 @@ impl ReadyQueue {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of ready tasks.
     pub(crate) fn len(&self) -> usize {
         self.inner.borrow().queue.len()
     }
 
-    /// Takes the task that `choose` picks out of the number of ready ones, at the same cost however
-    /// many there are.
+    /// Removes and returns the task that `choose` picks, given the number of ready tasks. The cost
+    /// does not depend on that number.
     #[expect(clippy::inline_always, reason = "two loops call it; see `Inner::poll`")]
     #[inline(always)]
     pub(crate) fn pop(&self, choose: impl FnOnce(usize) -> Pick) -> Option<u32> {
@@ -62,7 +63,7 @@ impl ReadyQueue {
     }
 }
 
-/// Which ready task goes next.
+/// The ready task to run next.
 pub(crate) enum Pick {
     Oldest,
     Index(usize),
@@ -71,11 +72,11 @@ pub(crate) enum Pick {
 static NEXT_RUNTIME: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
-    /// The queues of runtimes that this thread runs.
+    /// The queues of the runtimes that this thread runs.
     static QUEUES: RefCell<Vec<(u32, Rc<ReadyQueue>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The number of a new runtime.
+/// Returns the number for a new runtime.
 pub(crate) fn new_runtime() -> u32 {
     NEXT_RUNTIME.fetch_add(1, Ordering::Relaxed)
 }
@@ -85,7 +86,7 @@ pub(crate) fn register(id: u32, queue: Rc<ReadyQueue>) {
     QUEUES.with_borrow_mut(|queues| queues.push((id, queue)));
 }
 
-/// As [`register`], until what it returns is dropped.
+/// As [`register`], until the result is dropped.
 pub(crate) fn enter(id: u32, queue: &Rc<ReadyQueue>) -> Entered {
     register(id, Rc::clone(queue));
     Entered { id }
@@ -100,7 +101,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let _ = QUEUES.try_with(|queues| {
             let mut queues = queues.borrow_mut();
-            // One may have entered twice: the last to enter leaves first.
+            // A runtime may be entered twice; the last entry leaves first.
             if let Some(at) = queues.iter().rposition(|(id, _)| *id == self.id) {
                 queues.remove(at);
             }
@@ -113,13 +114,13 @@ pub(crate) fn is_entered(id: u32) -> bool {
     QUEUES.with_borrow(|queues| queues.iter().any(|(other, _)| *other == id))
 }
 
-/// Wakers of runtime `id` do nothing from now on.
+/// Makes wakers of runtime `id` do nothing from now on.
 pub(crate) fn unregister(id: u32) {
     // A runtime may be dropped while its thread ends, when the thread-local is already gone.
     let _ = QUEUES.try_with(|queues| queues.borrow_mut().retain(|(other, _)| *other != id));
 }
 
-/// The waker of task `task` of runtime `runtime`.
+/// Returns the waker of task `task` of runtime `runtime`.
 pub(crate) fn waker(runtime: u32, task: u32) -> Waker {
     let data = (u64::from(runtime) << 32 | u64::from(task)) as usize;
     // SAFETY: the vtable's functions never dereference the pointer, which only carries an integer;
@@ -127,7 +128,7 @@ pub(crate) fn waker(runtime: u32, task: u32) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(without_provenance(data), &VTABLE)) }
 }
 
-/// The task that `waker` wakes, if it is one of runtime `runtime`.
+/// Returns the task that `waker` wakes, if it is a task of runtime `runtime`.
 pub(crate) fn task_of(waker: &Waker, runtime: u32) -> Option<u32> {
     let data = waker.data().addr() as u64;
     (ptr::eq(waker.vtable(), &raw const VTABLE) && data >> 32 == u64::from(runtime))

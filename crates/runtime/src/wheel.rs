@@ -1,12 +1,12 @@
-//! A hierarchical timing wheel: things by when they are due, soonest first, those of one instant in
-//! the order they came in.
+//! A hierarchical timing wheel: items in order of due time, and for equal due times in order of
+//! entry.
 //!
-//! An instant is a number of eleven digits of six bits. What differs from the present in digit `n`, and
-//! in none above, is listed in ring `n` under its own digit there: so the lowest ring in use, and in it
-//! the lowest digit, has what comes next. When the present reaches a list, what is in it goes down to
-//! lower rings; but one of a low ring, in which a few things are mostly, is put in order as a whole, and
-//! they are taken out from there. Cost: of entering, taking out and cancelling a few dozen instructions,
-//! however many there are.
+//! An instant is a number of eleven digits of six bits. An item whose due time differs from the
+//! present in digit `n`, and in no higher digit, is in ring `n`, in the list of its own digit
+//! there. So the next item is in the lowest ring in use, in the list of the lowest digit. When the
+//! present reaches a list, its items move down to lower rings. A list of a low ring, which usually
+//! has few items, is instead sorted as a whole, and items are taken from there. Entering, removing
+//! and cancelling an item cost a few dozen instructions, however many items there are.
 
 const DIGIT_BITS: u32 = 6;
 const DIGITS: usize = 1 << DIGIT_BITS;
@@ -15,13 +15,13 @@ const RINGS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
 /// Marks the end of a list of places.
 const NONE: u32 = u32::MAX;
 
-/// Lists of so many rings, which last up to four microseconds each, are put in order as a whole.
+/// Lists of this many lowest rings, which span up to four microseconds each, are sorted as a whole.
 const NEAR_RINGS: usize = 3;
 
-/// So many things are kept in order at a time, if they are not due at the same instant.
+/// The maximum number of items that are kept sorted, unless they are due at the same instant.
 const MOST_NEAR: usize = 64;
 
-/// First and last place of a list; [`NONE`] both if it is empty.
+/// The first and last place of a list; both are [`NONE`] if it is empty.
 #[derive(Clone, Copy)]
 struct List {
     first: u32,
@@ -30,17 +30,17 @@ struct List {
 
 const EMPTY: List = List { first: NONE, last: NONE };
 
-/// Where one thing stands: near, in a list, or a free place.
+/// The place of one item: near, in a list, or free.
 struct Place<T> {
     due: u64,
     next: u32,
     previous: u32,
-    /// Tells this life of the place from others.
+    /// Distinguishes this use of the place from earlier and later ones.
     life: u32,
     thing: Option<T>,
 }
 
-/// Names what was entered, to cancel it.
+/// Identifies an item, to cancel it.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket {
     place: u32,
@@ -49,13 +49,14 @@ pub(crate) struct Ticket {
 
 /// See the module's documentation.
 pub(crate) struct Wheel<T> {
-    /// When they are due and the places of all things up to `horizon`; what is next is last.
+    /// The due times and places of all items up to `horizon`; the next item is last.
     near: Vec<(u64, u32)>,
-    /// What is listed is due after it, what is due up to then is near.
+    /// Items due after it are in lists; items due by then are near.
     horizon: u64,
-    /// The horizon may go back as far as this: digits of what is listed are the same seen from there.
+    /// The horizon may go back to this instant at most: the ring and digit of listed items are the
+    /// same as seen from there.
     floor: u64,
-    /// Bit `n`: ring `n` is in use.
+    /// Bit `n` is set if ring `n` is in use.
     rings: u32,
     /// For each ring, the digits in use.
     digits: [u64; RINGS],
@@ -81,7 +82,7 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    /// Enters what is due at `due`.
+    /// Enters an item that is due at `due`.
     #[inline]
     pub(crate) fn enter(&mut self, due: u64, thing: T) -> Ticket {
         let place = self.free;
@@ -106,7 +107,7 @@ impl<T> Wheel<T> {
         Ticket { place, life }
     }
 
-    /// When the first is due.
+    /// Returns the due time of the first item.
     #[inline]
     pub(crate) fn first_due(&mut self) -> Option<u64> {
         if self.near.is_empty() {
@@ -115,14 +116,15 @@ impl<T> Wheel<T> {
         self.near.last().map(|(due, _)| *due)
     }
 
-    /// Takes out the first if it is due by `now` and was in sight when [`Self::first_due`] was called.
+    /// Removes the first item if it is due by `now` and was near when [`Self::first_due`] was
+    /// called.
     #[inline]
     pub(crate) fn take_due(&mut self, now: u64) -> Option<T> {
         let (_, place) = self.near.pop_if(|(due, _)| *due <= now)?;
         self.free_place(place)
     }
 
-    /// Takes back what was entered, unless it was taken out before.
+    /// Removes an item, unless it was already removed.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<T> {
         let place = self.places.get(ticket.place as usize)?;
         if place.life != ticket.life || place.thing.is_none() {
@@ -152,7 +154,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Puts a place among those of near things, in front of all that come before it.
+    /// Inserts a place among the near items, before all items that are due by then.
     #[inline]
     fn sort_near(&mut self, place: u32, due: u64) {
         let mut at = self.near.len();
@@ -167,7 +169,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Too many things are near: all but those that are due first are listed again.
+    /// Reduces the number of near items: all but those that are due first move back to lists.
     #[cold]
     fn spill(&mut self) {
         let Some((first, _)) = self.near.last().copied().filter(|(due, _)| *due >= self.floor)
@@ -182,7 +184,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The ring and the digit of the list for what is due behind the horizon.
+    /// Returns the ring and the digit of the list for an item due after the horizon.
     fn list_of(&self, due: u64) -> (usize, usize) {
         let ring = ((due ^ self.horizon) | 1).ilog2() / DIGIT_BITS;
         (ring as usize, (due >> (ring * DIGIT_BITS)) as usize % DIGITS)
@@ -226,8 +228,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The present has reached the first list, if there is one: its things become near, or go down to
-    /// lower rings.
+    /// Moves the items of the first list, if any: they become near, or move down to lower rings.
     fn reach_next_list(&mut self) {
         while self.near.is_empty() && self.rings != 0 {
             let ring = self.rings.trailing_zeros() as usize;
@@ -251,7 +252,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// When the first in a list is due.
+    /// Returns the earliest due time in a list.
     fn first_of(&self, list: List) -> u64 {
         let mut place = list.first;
         let mut first = u64::MAX;
@@ -268,15 +269,15 @@ mod tests {
     use super::*;
     use crate::Rng;
 
-    /// What a wheel should hold: when it is due, which number it came in with, and its ticket.
+    /// The expected contents of a wheel: due time, order of entry and ticket.
     type Held = Vec<(u64, u32, Ticket)>;
 
     fn first(held: &Held) -> Option<usize> {
         (0..held.len()).min_by_key(|at| (held[*at].0, held[*at].1))
     }
 
-    /// Enters, cancels and takes out at random, with spans of `bits` bits; `slack` is how much later
-    /// than the first one is due the clock may be.
+    /// Enters, cancels and removes items at random, with spans of `bits` bits; the clock may be up
+    /// to `slack` later than the first due time.
     fn drive(seed: u64, bits: u64, slack: u64) {
         let (mut rng, mut wheel, mut held) = (Rng::new(seed), Wheel::default(), Held::new());
         let (mut now, mut taken) = (0_u64, 0);

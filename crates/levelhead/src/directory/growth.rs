@@ -1,7 +1,8 @@
-//! How a store's files become larger: each of them first, and then what the directories say of them.
+//! Growth of a store's files: first each file grows, then each directory records the new size.
 //!
-//! A file that is longer than its directory says is as good as one that is not. So the largest size that any directory says is the store's, whatever
-//! came in between, and those that say less follow when it is opened the next time.
+//! A file that is longer than its directory records is valid. So the largest size that any
+//! directory records is the store's size, even after an interruption; the other directories are
+//! updated at the next opening.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +14,36 @@ use crate::drive::is_drive;
 use crate::error::Error;
 use crate::options::Options;
 
-/// Pages have numbers of 32 bits.
+/// Page numbers have 32 bits.
 const MOST_PAGES: u64 = u32::MAX as u64;
-/// Bytes that the file of a new store may grow to, at least.
+/// The minimum growth limit of a new store's files, in bytes.
 const LEAST_GROWTH: u64 = 512 << 30;
-/// How many times as large as it was made it may become, at least.
+/// The minimum growth limit, as a multiple of the size at creation.
 const TIMES: u64 = 16;
 
-/// Bytes of pages that each file of a store over so many directories may have. Pages are of 4 KiB, and some of them are parity.
+/// Returns the maximum size of each file of a store over `members` directories, in bytes. It
+/// assumes pages of 4 KiB, and subtracts parity.
 pub(crate) fn most_capacity(members: usize) -> u64 {
     let of_data = members.saturating_sub(1).max(1) as u64;
     MOST_PAGES / of_data * u64::from(BLOCK_BYTES)
 }
 
-/// Bytes of data on so many files of `bytes` each: what one of several has is parity.
+/// Returns the bytes of data on `members` files of `bytes` each; of several files, the equivalent
+/// of one is parity.
 pub(crate) fn of_data(members: usize, bytes: u64) -> u64 {
     bytes.saturating_mul(members.saturating_sub(1).max(1) as u64)
 }
 
-/// Bytes that a file may grow to which is made with `capacity_bytes`: few different ones, as [`crate::surmise`] has to guess it. Pointers to values are cut for
-/// so many; up to 512 GiB they have five bytes.
+/// Returns the growth limit of a file that is created with `capacity_bytes`, in bytes. It has few
+/// distinct values, because [`crate::surmise`] must guess it. Pointers to values are sized for this
+/// limit; up to 512 GiB they take five bytes.
 pub(super) fn grows_to(members: usize, capacity_bytes: u64, extent_bytes: u64) -> u64 {
     let wanted = TIMES.saturating_mul(capacity_bytes).checked_next_power_of_two();
     let wanted = wanted.unwrap_or(u64::MAX).max(LEAST_GROWTH);
     wanted.min(most_capacity(members)) / extent_bytes * extent_bytes
 }
 
-/// What files of `bytes` may have been made to grow to, the likeliest first.
+/// Returns the possible growth limits of a store whose files have `bytes`, the most likely first.
 pub(crate) fn growths(members: usize, bytes: u64, extent_bytes: u64) -> Vec<u64> {
     let mut all = vec![grows_to(members, bytes, extent_bytes), 0];
     for times in [2, 4, 8, 16] {
@@ -51,16 +55,16 @@ pub(crate) fn growths(members: usize, bytes: u64, extent_bytes: u64) -> Vec<u64>
     all
 }
 
-/// Whether a store's files have the size of drives, which do not grow.
+/// Whether the size of a store's files is that of drives, which do not grow.
 pub(crate) fn is_on_drives(directories: &[PathBuf], options: &Options) -> bool {
     options.simulated_drive.is_some() || directories.iter().any(|path| is_drive(path))
 }
 
-/// The size, in bytes, that the options ask for each of a store's files, if they have to become larger for it. Those of drives are as large as
-/// they are.
+/// Returns the size, in bytes, to which the options make each of a store's files grow, or `None` if
+/// they need not grow. Files on drives do not grow.
 ///
 /// # Errors
-/// [`Error::Invalid`]: the store cannot become so large, or not all of its directories are there.
+/// Returns [`Error::Invalid`] if the store cannot become so large, or if a directory is lost.
 pub(crate) fn wanted(
     directories: &[PathBuf],
     options: &Options,
@@ -95,7 +99,7 @@ pub(crate) fn wanted(
     Ok(Some(asked / identity.extent_bytes * identity.extent_bytes))
 }
 
-/// A file that was cut short is not made longer, which would look as if nothing were missing.
+/// Checks that a file was not truncated. Extending a truncated file would hide the loss.
 fn check_length(path: &Path, has: u64) -> Result<(), Error> {
     let found = path.metadata().map_err(|error| Error::of_path(path, "measured", &error))?;
     if found.len() < has {
@@ -104,7 +108,8 @@ fn check_length(path: &Path, has: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has all directories say that their files have `capacity_bytes`, which they have by now. Cost: nothing where they do already.
+/// Records in all directories that their files have grown to `capacity_bytes`. Writes only to
+/// directories that record less.
 pub(crate) fn say_capacity(directories: &[PathBuf], capacity_bytes: u64) -> Result<(), Error> {
     for directory in directories {
         if let Some(said) = read(directory)?.filter(|said| said.capacity_bytes < capacity_bytes) {

@@ -1,4 +1,4 @@
-//! What a directory says of itself and the store that it is of.
+//! The identity that a directory records: of itself and of its store.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,43 +8,45 @@ use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
 
 const WRITE_BYTES: u32 = 64 << 10;
 
-/// What a directory says of itself.
+/// The identity of a member of a store.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
     pub format: u32,
-    /// Of the store; the same in all its directories.
+    /// The store's id, the same in all its directories.
     pub id: u32,
-    /// Directories that the store is over, and which of them this is, from 0.
+    /// The number of directories, and the index of this one, from 0.
     pub members: u16,
     pub member: u16,
     pub page_bytes: u32,
     pub extent_bytes: u64,
     pub capacity_bytes: u64,
-    /// Bytes of pages that each of its files may grow to; 0 if they do not grow.
+    /// The growth limit of each file in bytes of pages; 0 if the files do not grow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grows_to_bytes: u64,
-    /// Values up to this length stand beside their keys.
+    /// The maximum length of inline values, in bytes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inline_up_to: u32,
-    /// Not all of the store is there yet, as far as this directory knows.
+    /// Whether the store is still incomplete, as far as this directory knows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_being_made: bool,
-    /// Where each of several directories was, when all of them were there last. Drives have no room for it, and names that change.
+    /// The paths of all directories when all were last present. Drives do not record them: they
+    /// have no space for it, and their names change.
     #[serde(default, skip_serializing_if = "is_default")]
     pub directories: Vec<String>,
 }
 
-/// Whether a field says what is said by its absence.
+/// Whether a field has its default value and can be omitted.
 fn is_default<T: Default + PartialEq>(field: &T) -> bool {
     *field == T::default()
 }
 
 impl Identity {
-    /// A new store of so many bytes in each directory, with the smallest pages; its files may grow.
+    /// Creates the identity of a new store with `capacity_bytes` in each directory and pages of the
+    /// smallest size; its files can grow.
     pub(crate) fn new(id: u32, members: u16, capacity_bytes: u64) -> Self {
-        // Some hundred extents, so that collecting one is a small part of the work, and none so small that its
-        // appends are.
+        // Some hundred extents, so that collecting one is a small part of the work; but not so
+        // small that appends become small.
         let extent_bytes = (capacity_bytes / 512).next_power_of_two().clamp(1 << 20, 16 << 20);
         let capacity_bytes = capacity_bytes / extent_bytes * extent_bytes;
         let page_bytes = *PAGE_BYTES.start();
@@ -64,7 +66,7 @@ impl Identity {
         }
     }
 
-    /// The same, whose files may grow to `grows_to_bytes`; to 0 if they do not.
+    /// Sets the growth limit, in bytes; with 0 the files do not grow.
     pub(crate) fn growing_to(self, grows_to_bytes: u64) -> Self {
         let format = if grows_to_bytes == 0 { *FORMATS.start() } else { *FORMATS.end() };
         Self { format, grows_to_bytes, ..self }
@@ -74,7 +76,7 @@ impl Identity {
         (self.capacity_bytes / self.extent_bytes) as u32
     }
 
-    /// Extents that each of its files may have when it has grown; 0 if it does not.
+    /// Returns the maximum number of extents of each file after growth; 0 if it does not grow.
     pub(crate) fn most_extents(&self) -> u32 {
         (self.grows_to_bytes / self.extent_bytes) as u32
     }
@@ -83,21 +85,24 @@ impl Identity {
         (self.extent_bytes / u64::from(self.page_bytes)) as u32
     }
 
-    /// Pages of 64 KiB: what is written at a time at most, and, where a store is over several files, what lies on one of them side by side. Reads wait
-    /// least beside writes of this length (decision 39).
+    /// Returns the number of pages in 64 KiB: the maximum size of one write, and, for a store over
+    /// several files, the chunk size of a stripe. Reads wait least beside writes of this length
+    /// (decision 39).
     pub(crate) fn pages_of_a_write(&self) -> u32 {
         WRITE_BYTES / self.page_bytes
     }
 
-    /// The page size of a store of which a write has so many pages, if there may be such a store.
+    /// Returns the page size of a store whose writes have `pages_of_a_write` pages, or `None` if no
+    /// such store can exist.
     pub(crate) fn page_bytes_by(pages_of_a_write: u32) -> Option<u32> {
         let page_bytes = WRITE_BYTES.checked_div(pages_of_a_write)?;
         let may_be = page_bytes.is_power_of_two() && PAGE_BYTES.contains(&page_bytes);
         may_be.then_some(page_bytes)
     }
 
-    /// Bytes of a memtable: what was asked for, or a 128th of what the files hold together beside parity. Then the room that is left for memtables,
-    /// and the log, take a twentieth of a small store.
+    /// Returns the memtable size, in bytes: the requested size, or 1/128 of the total size of the
+    /// files without parity. With the default, the reserve for memtables and the log take a
+    /// twentieth of a small store.
     pub(crate) fn memtable_bytes(&self, options: &Options) -> u64 {
         const PART: u64 = 128;
         const MOST: u64 = 32 << 20;
@@ -108,7 +113,7 @@ impl Identity {
         }
     }
 
-    /// Whether the two are of one store. One of them may not know yet how large it is.
+    /// Whether both identities belong to one store. One of them may not record the new size yet.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let shared = |it: &Self| Self {
             member: 0,

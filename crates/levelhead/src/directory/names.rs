@@ -1,11 +1,12 @@
-//! How the directories of a store know each other by name, so that one that is lost is told from a name mistyped.
+//! The names by which a store's directories know each other. They tell a lost directory from a
+//! mistyped name.
 
 use std::path::{Path, PathBuf};
 
 use super::{Identity, read, write};
 use crate::error::Error;
 
-/// Paths in words.
+/// Joins paths to an English list.
 pub(super) fn in_words(paths: &[PathBuf]) -> String {
     let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     match all.as_slice() {
@@ -15,10 +16,10 @@ pub(super) fn in_words(paths: &[PathBuf]) -> String {
     }
 }
 
-/// A directory that does not exist is one that was lost.
+/// Checks that each directory that does not exist is one that was lost.
 ///
 /// # Errors
-/// [`Error::Missing`]: the others know none by that name.
+/// Returns [`Error::Missing`] if the other directories do not know its name.
 pub(crate) fn check_names(directories: &[PathBuf]) -> Result<(), Error> {
     for (member, directory) in directories.iter().enumerate() {
         if directory.try_exists().unwrap_or(true) {
@@ -42,7 +43,7 @@ pub(crate) fn check_names(directories: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The path from the root on, without links as far as it is there.
+/// Returns the absolute path. Links are resolved as far as the path exists.
 pub(super) fn whole_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
@@ -50,15 +51,16 @@ pub(super) fn whole_path(path: &Path) -> PathBuf {
     real.join(path.strip_prefix(part).unwrap_or(Path::new("")))
 }
 
-/// How directories are known from now on: their paths from the root on, with the links that lead there, which stay when a drive behind one goes.
+/// Returns the names under which the directories are recorded: absolute paths with unresolved
+/// links, because a link remains when its drive is removed.
 pub(crate) fn known_as(directories: &[PathBuf]) -> Vec<String> {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let text = |path: &PathBuf| absolute(path).to_string_lossy().into_owned();
     if directories.len() == 1 { Vec::new() } else { directories.iter().map(text).collect() }
 }
 
-/// Notes where the directories are, of which none is lost. It serves to tell a lost one by its name later: where it cannot be written, the store is
-/// none the worse.
+/// Records the paths of the directories, all of which are present. Ignores errors: the names only
+/// serve to identify a lost directory later, and the store works without them.
 pub(crate) fn note_names(directories: &[PathBuf], identity: &Identity) {
     let now = known_as(directories);
     if identity.directories.is_empty() || identity.directories == now {

@@ -1,4 +1,4 @@
-//! One of several directories that lacks one of its files, or both.
+//! Restoring a member that lacks one or both of its files.
 
 use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
@@ -12,30 +12,31 @@ use super::{Identity, clear, data_file, lost, make, open_to_read, read, sync_dir
 use crate::error::Error;
 use crate::options::Options;
 
-/// Whether [`complete`] may have something to do.
+/// Whether [`complete`] may have something to restore.
 pub(crate) fn may_complete(directories: &[PathBuf], options: &Options) -> bool {
     !options.read_only && !lost(directories).is_empty()
 }
 
-/// Keeps others from the files of a store that are there, until this is dropped.
+/// Locks the existing files of a store until the result is dropped.
 ///
 /// # Errors
-/// [`Error::InUse`]: somebody has one of them.
+/// Returns [`Error::InUse`] if another process has locked one of them.
 pub(crate) fn hold(directories: &[PathBuf]) -> Result<Vec<fs::File>, Error> {
     let files = directories.iter().map(|directory| data_file(directory));
     let held = files.filter_map(|path| Some((open_to_read(&path).ok()?, path)));
     let held = held.map(|(file, path)| match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::InUse(path)),
-        // Whoever opens the file says what is wrong with it.
+        // The code that opens the file reports any problem with it.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     });
     held.collect()
 }
 
-/// Makes anew what is missing, as far as that is asked for.
+/// Restores missing files, as far as the options ask for it.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is something in its place; [`Error::Missing`] if more than one directory is lost.
+/// Returns [`Error::Invalid`] if another file is in the way, and [`Error::Missing`] if more than
+/// one directory is lost.
 pub(crate) fn complete(
     directories: &[PathBuf],
     identity: &Identity,
@@ -45,10 +46,12 @@ pub(crate) fn complete(
     if options.replace_lost { replace_lost(directories, identity) } else { Ok(()) }
 }
 
-/// Writes the `LEVELHEAD` of a directory again that has only the store's pages: the others have all that it said.
+/// Rewrites the missing `LEVELHEAD` of a directory that still has its pages; the other directories
+/// have all of its contents.
 ///
 /// # Errors
-/// [`Error::Invalid`]: the file of pages is none of the store's in this place, and would be overwritten.
+/// Returns [`Error::Invalid`] if the file of pages is not the store's file for this member: it
+/// would be overwritten.
 fn say_again(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     let lost = lost(directories);
     for (member, directory) in (0..).zip(directories).filter(|(_, it)| lost.contains(it)) {
@@ -67,7 +70,7 @@ fn say_again(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether a file has pages of a member of the store.
+/// Whether a file has pages of this member of the store.
 fn has_header(data: &Path, member: u16, identity: &Identity) -> Result<bool, Error> {
     let failed = |error| Error::of_path(data, "read", &error);
     let file = open_to_read(data).map_err(failed)?;
@@ -86,10 +89,11 @@ fn has_header(data: &Path, member: u16, identity: &Identity) -> Result<bool, Err
     Ok(false)
 }
 
-/// Makes the directory anew that is lost, without a page in it: the volume fills it.
+/// Recreates the lost directory without any pages. The volume fills it.
 ///
 /// # Errors
-/// [`Error::Invalid`] if there is something in its place; [`Error::Missing`] if more than one are lost.
+/// Returns [`Error::Invalid`] if another file is in the way, and [`Error::Missing`] if more than
+/// one directory is lost.
 fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     let lost = lost(directories);
     if lost.len() > 1 {
@@ -115,10 +119,10 @@ fn replace_lost(directories: &[PathBuf], identity: &Identity) -> Result<(), Erro
     Ok(())
 }
 
-/// There is nothing by the name of a file, not even a link that leads to a disk which is not mounted.
+/// Checks that nothing has this name, not even a link to a disk that is not mounted.
 ///
 /// # Errors
-/// [`Error::Invalid`]: there is; or nobody can tell.
+/// Returns [`Error::Invalid`] if it exists, or another error if that cannot be determined.
 fn check_has_none(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
         Ok(_) => Err(Error::Invalid(format!(
@@ -130,7 +134,7 @@ fn check_has_none(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// What damages a file of one of several directories does not matter to the others.
+/// Adds advice to an error of one of several directories: the store opens without the damaged one.
 pub(crate) fn with_a_way_out(directories: &[PathBuf], error: Error) -> Error {
     match error {
         Error::Damaged { path, offset, what } if directories.len() > 1 => {

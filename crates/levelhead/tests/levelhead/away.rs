@@ -1,4 +1,5 @@
-//! Directories that are away, by the names that a store's others know, and by names that none of them does; and stores that are only read.
+//! Missing directories, with names that the other directories know and names that they do not know;
+//! and stores that are only read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ fn refused(directories: &[PathBuf], options: &Options) -> String {
     }
 }
 
-/// Puts some, of which the last are in the log alone.
+/// Puts all pairs; the last ones are only in the log.
 fn fill(directories: &[PathBuf]) {
     let store = open(directories, &small());
     for n in 0..KEYS {
@@ -70,7 +71,7 @@ fn who_only_reads_without_a_directory_leaves_the_others_as_they_are() {
     store.settle();
     store.close().expect("there is nothing to make durable");
     assert!(contents(&directories[..2]) == before, "something was written");
-    // So the next loss is still borne by the one that was away.
+    // So the directory that was away can still stand in for the next loss.
     moved(&elsewhere, &directories[2]);
     fs::remove_dir_all(&directories[1]).expect("it is ours");
     check(&open(&directories, &small()));
@@ -107,7 +108,7 @@ fn a_directory_that_does_not_exist_is_lost_only_by_a_name_that_the_others_know()
     let meant = directories[2].display().to_string();
     assert!(words.contains(&meant) && words.contains("`degraded`"), "{words}");
     assert!(contents(&directories) == before && !mistyped[2].exists());
-    // Other words for the same place are known.
+    // Another path to the same place is recognized.
     let elsewhere = scratch.path().join("elsewhere");
     moved(&directories[2], &elsewhere);
     let same = [&directories[..2], &[directories[0].join("../d2")]].concat();
@@ -115,7 +116,7 @@ fn a_directory_that_does_not_exist_is_lost_only_by_a_name_that_the_others_know()
     assert_eq!(store.lost(), same[2..]);
     check(&store);
     drop(store);
-    // As is any, if whoever opens it says so.
+    // With `degraded`, any name is accepted.
     let store = open(&mistyped, &Options { degraded: true, ..small() });
     assert_eq!(store.lost(), mistyped[2..]);
     check(&store);

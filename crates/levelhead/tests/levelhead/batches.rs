@@ -1,4 +1,4 @@
-//! Batches: all of one or nothing, for readers, for a store that is full, and after a kill.
+//! Batches are atomic: for readers, for a full store, and after a kill.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ fn key(n: u32) -> Vec<u8> {
     format!("{:03} of a batch", n * 25 % 1_000).into_bytes()
 }
 
-/// Batch `n`: it gives each key a value that says `n`, of another length each time.
+/// Batch `n`: sets each key to a value that contains `n`, with a different length each time.
 fn batch(n: u32) -> Batch {
     let mut batch = Batch::new();
     for at in 0..WRITES {
@@ -25,7 +25,7 @@ fn batch(n: u32) -> Batch {
     batch
 }
 
-/// Which batch all keys are of; nothing if there is none.
+/// Returns the number of the batch from which all keys are; `None` if the store is empty.
 fn batch_of(store: &Store) -> Option<u32> {
     let pairs: Result<Vec<_>, Error> = store.range(..).collect();
     let pairs = pairs.expect("it can be read");
@@ -90,7 +90,7 @@ fn kill_path(parent: u32) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-batches-{parent}"))
 }
 
-/// Small memtables, so that batches meet flushes.
+/// Small memtables, so that batches coincide with flushes.
 fn options() -> Options {
     Options { memtable_bytes: 1 << 20, ..small() }
 }

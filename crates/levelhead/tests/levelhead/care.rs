@@ -1,4 +1,4 @@
-//! Checking a store, copying it while it is written, and saving what is left of a damaged one.
+//! Verification of a store, checkpoints of a store in use, and repair of a damaged one.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -27,14 +27,14 @@ fn filled(path: &Path) -> Store {
     store
 }
 
-/// Flips a byte in the page that has the value of a key.
+/// Changes a byte of the value of a key, in each of its copies in the file.
 fn damage(path: &Path, n: u32) -> u64 {
     let file = OpenOptions::new().read(true).write(true).open(path.join("data"));
     let file = file.expect("it is there");
     let mut bytes = vec![0; file.metadata().expect("it is there").len() as usize];
     file.read_exact_at(&mut bytes, 0).expect("it can be read");
     let pair = [key(n), value(n)].concat();
-    // In the log and among the data; each copy is hit.
+    // The copies in the log and in the data pages.
     let places = (0..bytes.len() - pair.len()).filter(|at| bytes[*at..].starts_with(&pair));
     let places: Vec<u64> = places.map(|at| at as u64).collect();
     assert!(!places.is_empty());
@@ -65,7 +65,8 @@ fn damage_is_found_and_the_rest_is_saved() {
     damage(&old, 2_000);
     let store = open(&old, &small());
     let report = store.verify(|_| ()).expect("it goes on");
-    // A page has some dozen values; what is next to each other in it is one finding or several with the same keys around.
+    // A page has some dozen values. Adjacent damaged values are one finding, or several with the
+    // same keys around them.
     assert!(!report.findings.is_empty() && report.pairs < u64::from(PAIRS));
     for finding in &report.findings {
         assert!(
@@ -105,7 +106,7 @@ fn a_checkpoint_is_of_one_instant_and_a_store_by_itself() {
     let store = filled(&old);
     let mut wrote = 0;
     let report = store.checkpoint(&new, &small(), |pairs| {
-        // Somebody writes meanwhile, in front of and behind where the copy is.
+        // Writes to keys before and after the position of the copy.
         for n in [0, PAIRS - 1, PAIRS + pairs as u32] {
             store.put(&key(n), b"later").expect("there is room");
             wrote += 1;
@@ -146,18 +147,19 @@ fn a_copy_that_was_not_finished_is_no_store() {
     let missing = Options { create_if_missing: false, ..small() };
     let opened = Store::open(&new, &missing).map(drop);
     assert!(matches!(opened, Err(Error::Missing(_))), "{opened:?}");
-    // It is in nobody's way.
+    // The unfinished copy is not in the way.
     store.checkpoint(&new, &small(), |_| ()).expect("there is room");
     assert_eq!(open(&new, &missing).range(..).count(), PAIRS as usize);
 }
 
-/// A stripe of three members at one place: which of them has the parity, and the page there.
+/// Finds a full stripe of three members. Returns the member with the parity page, and the page's
+/// offset.
 fn parity_page(directories: &[PathBuf]) -> (usize, u64) {
     let files =
         directories.iter().map(|path| std::fs::read(path.join("data")).expect("it is there"));
     let files: Vec<Vec<u8>> = files.collect();
     let length = files[0].len();
-    // Whole objects; those of the index may have been replaced.
+    // Only data pages: pages of the index may have been replaced.
     let is_data = |page: &[u8]| page[22..24] == [2, 5];
     for at in (0..length).step_by(4096) {
         let pages: Vec<&[u8]> = files.iter().map(|file| &file[at..at + 4096]).collect();
@@ -220,19 +222,19 @@ fn parity_that_does_not_agree_is_found_and_not_mended() {
         assert!(now == damaged, "it was changed");
         flip_at(&path, at + 1_000);
     }
-    // Without one of them nothing can be compared, and nothing is wrong with the others.
+    // Without one directory nothing can be compared, and the others have no damage.
     std::fs::remove_dir_all(&directories[1]).expect("it is ours");
     let report = reopen().verify(|_| ()).expect("it can be rebuilt");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(report.unchecked_stripes > 5, "{} stripes", report.unchecked_stripes);
 }
 
-/// Keys of a length with which the index of some thousand does not fit the smallest memory.
+/// Returns a long key, so that the index of some thousand keys exceeds the smallest memory.
 fn long_key(n: u32) -> Vec<u8> {
     format!("{n:06}{}", "x".repeat(200)).into_bytes()
 }
 
-/// Pages of the index in a file: not those in memory are read by a walk.
+/// Returns the offsets of the index pages in a file. A walk reads those that are not in memory.
 fn index_pages(path: &Path) -> Vec<u64> {
     let bytes = std::fs::read(path.join("data")).expect("it is there");
     let is_one = |at: &usize| bytes[at + 22..at + 24] == [1, 5];
@@ -256,7 +258,7 @@ fn a_damaged_part_of_the_index_costs_its_own_keys_and_a_repair_finds_those_too()
         store.put_with(&long_key(n), &n.to_le_bytes(), Durability::None).expect("there is room");
     }
     store.compact().expect("there is room");
-    // In a level above, so that others have keys within the damaged part.
+    // Creates an upper level with keys inside the damaged part.
     for n in (0..KEYS).step_by(100) {
         store.put_with(&long_key(n), &n.to_le_bytes(), Durability::None).expect("there is room");
     }
@@ -268,7 +270,7 @@ fn a_damaged_part_of_the_index_costs_its_own_keys_and_a_repair_finds_those_too()
         flip_at(&old.join("data"), at + 500);
         let store = match Store::open(&old, &options) {
             Ok(store) => store,
-            // It is of a part that is in memory, so that the store does not open.
+            // The damaged part is kept in memory, so the store does not open.
             Err(error) => {
                 assert!(matches!(error, Error::Damaged { .. }), "{error}");
                 flip_at(&old.join("data"), at + 500);
@@ -306,7 +308,7 @@ fn a_damaged_part_of_the_index_costs_its_own_keys_and_a_repair_finds_those_too()
     panic!("{damaged} of {} pages of the index were in use and not in memory", pages.len());
 }
 
-/// A pair that cannot be read ends a range: what is behind it is not given as if nothing was missing.
+/// A pair that cannot be read ends a range, so that missing pairs are not silently skipped.
 #[test]
 fn behind_damage_a_range_gives_nothing() {
     let scratch = Scratch::new();
@@ -342,11 +344,12 @@ fn behind_damage_a_range_gives_nothing() {
             }
         }
     }
-    // The index is whole.
+    // The index is intact.
     assert_eq!(store.range(..).keys().flatten().count(), PAIRS as usize);
 }
 
-/// What is written after a repair is not rolled back by the next recovery: the files are copied as a kill would leave them.
+/// Writes after a repair survive the next recovery. The files are copied in the state in which a
+/// kill would leave them.
 #[test]
 fn what_is_put_after_a_repair_outlives_a_kill() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! A compaction that is asked for.
+//! Manual compactions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,11 +13,11 @@ fn key(n: u32) -> Vec<u8> {
     format!("key {n:06}").into_bytes()
 }
 
-/// Puts all keys some times over, and deletes one in four.
+/// Puts all keys several times, and deletes one in four.
 fn overwrite(store: &Store, rounds: u8) {
     for round in 0..rounds {
         for n in 0..KEYS {
-            // In another order each time, so that no part of the files dies as a whole.
+            // In a different order each time, so that no extent becomes garbage as a whole.
             let n = n.wrapping_mul([7_919, 7, 1_999, 33, 9_973][usize::from(round)]) % KEYS;
             let value = [round; 200];
             store.put_with(&key(n), &value, Durability::None).expect("there is room");
@@ -77,7 +77,7 @@ fn it_ends_while_a_writer_goes_on_and_readers_do_too() {
         let writer = scope.spawn(|| {
             let mut writes = 0_u32;
             while !is_over.load(Ordering::Relaxed) {
-                // Behind all keys there are, so that there is more and more of it.
+                // New keys after all others, so that the store keeps growing.
                 let name = format!("new {writes:09}");
                 let value = [7; 200];
                 match store.put_with(name.as_bytes(), &value, Durability::None) {
@@ -137,7 +137,8 @@ fn an_empty_store_is_compacted_at_once() {
     assert_eq!(store.inside().entries(), 0);
 }
 
-/// A reader holds garbage that a store short of room would collect. Only who needs the room may take it from the reader.
+/// A reader holds garbage that a store short of space would collect. Only a writer that needs the
+/// space may take it from the reader.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a reader that is slow")]
 fn who_reads_a_full_store_is_left_alone_until_somebody_writes() {
@@ -155,11 +156,11 @@ fn who_reads_a_full_store_is_left_alone_until_somebody_writes() {
     for pair in store.range(..) {
         pair.unwrap_or_else(|error| panic!("pair {pairs}: {error}"));
         pairs += 1;
-        // As slow as one who sends it away: collection has looked meanwhile.
+        // A slow reader: garbage collection runs in between.
         std::thread::sleep(std::time::Duration::from_micros(300));
     }
     assert_eq!(pairs, put - put.div_ceil(3));
-    // Who writes gets the room all the same.
+    // A writer still gets the space.
     let held = store.snapshot().expect("there is memory");
     assert!((0..200).any(|_| store.put(b"more", &value).is_ok() || {
         store.settle();

@@ -1,4 +1,4 @@
-//! Where a copy of a store may be made, what it holds, and what of the store it is made of is left alone.
+//! Copies of a store: permitted places, contents, and the untouched original.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -31,7 +31,7 @@ fn check(store: &Store) {
     }
 }
 
-/// All that is in directories, by name.
+/// Returns the contents of directories, by path.
 fn contents(directories: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     for entry in directories.iter().flat_map(|path| fs::read_dir(path).expect("it is there")) {
@@ -50,7 +50,7 @@ fn a_store_that_is_only_read_is_copied_and_left_as_it_is() {
         let (directories, copy) = (scratch.directories(members), scratch.path().join("copy"));
         fill(&directories, &small());
         let before = contents(&directories);
-        // Whoever opens it so has no others at hand.
+        // The same read-only options are used for the copy.
         let read_only = Options { read_only: true, ..small() };
         let store = open(&directories, &read_only);
         let report = store.checkpoint(&copy, &read_only, |_| ());
@@ -94,12 +94,12 @@ fn a_copy_is_not_made_within_the_store() {
     }
     assert!(!directories[2].exists(), "one that is lost was made");
     assert!(contents(&directories[..2]) == before, "something was written");
-    // A name that only begins so is another one.
+    // A directory whose name merely has the same prefix is permitted.
     let beside = scratch.path().join("d0 copy");
     repair(&directories, &beside, &small(), |_| ()).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Its pages would have been removed before they were read.
+/// Its pages would be removed before they were read.
 #[test]
 fn what_is_left_of_an_unfinished_store_is_not_saved_to_itself() {
     let scratch = Scratch::new();
@@ -137,13 +137,13 @@ fn a_copy_holds_what_the_store_may_hold() {
     }
 }
 
-/// Options that a new store is made with say nothing of the one that it is saved from.
+/// Options for creating the new store do not apply to the damaged one.
 #[test]
 fn a_store_is_saved_to_one_of_another_form_and_is_left_as_it_is() {
     let scratch = Scratch::new();
     let (directories, saved) = (scratch.directories(3), scratch.path().join("saved"));
     fill(&directories, &small());
-    // One is lost, and one was replaced by a file without a page.
+    // One directory is lost.
     let lost = scratch.path().join("lost");
     fs::rename(&directories[2], &lost).expect("both are ours");
     let before = contents(&directories[..2]);
@@ -161,7 +161,7 @@ fn a_store_is_saved_to_one_of_another_form_and_is_left_as_it_is() {
     let says = fs::read_to_string(saved.join("LEVELHEAD")).expect("it is there");
     assert!(says.contains("page_bytes = 8192") && says.contains("inline_up_to = 100"), "{says}");
     check(&Store::open(&saved, &small()).expect("it is a store"));
-    // Nor is one filled that lacks everything: what it has may be the last there is of something.
+    // A blank directory is not filled, either: it could have the last copy of some data.
     fs::rename(&lost, &directories[2]).expect("both are ours");
     let data = directories[2].join("data");
     let length = data.metadata().expect("it is there").len();

@@ -1,4 +1,5 @@
-//! Short and foreign files, and full ones: an error that says where and what (of flipped bytes: `flips.rs`).
+//! Truncated files, foreign files and full stores: errors with place and cause. (For flipped bytes
+//! see `flips.rs`.)
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -94,7 +95,7 @@ fn a_full_store_says_so_and_takes_deletes() {
         store.delete(&key(n)).expect("deletes make room");
     }
     store.settle();
-    // What was deleted is collected behind that.
+    // Garbage collection continues in the background.
     let mut refused = 0;
     while let Err(error) = store.put(b"again", b"there is room again") {
         assert!(matches!(error, Error::Full(_)), "{error}");

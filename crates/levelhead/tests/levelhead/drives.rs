@@ -1,4 +1,4 @@
-//! A store on drives without file systems: loop devices, where this process may have some.
+//! Stores on drives without file systems: loop devices, if this process may create them.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -9,11 +9,12 @@ use levelhead::{Durability, Error, Options, Store, Windows};
 
 use crate::scratch::{Scratch, small};
 
-/// A loop device over a file, which goes with it.
+/// A loop device over a file, detached on drop.
 struct Drive(PathBuf);
 
 impl Drive {
-    /// One of so many bytes; nothing, said aloud, where there are none to be had.
+    /// Creates a drive of `bytes` bytes. Returns `None`, with a message, if loop devices are not
+    /// available.
     fn new(scratch: &Scratch, name: &str, bytes: u64) -> Option<Self> {
         let file = scratch.path().join(name);
         let made = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
@@ -85,7 +86,7 @@ fn a_drive_is_a_place_for_a_store() {
     check(&store, 0..8_000);
     assert!(store.verify(|_| ()).expect("it can be read").findings.is_empty());
     drop(store);
-    // What it says of itself is checked.
+    // The drive's identity has a checksum.
     drive.overwrite(b"7", 60);
     assert!(matches!(Store::open(path, &small()), Err(Error::Damaged { .. })));
 }
@@ -94,7 +95,7 @@ fn a_drive_is_a_place_for_a_store() {
 fn a_drive_that_has_something_on_it_is_not_touched() {
     let scratch = Scratch::new();
     let Some(drive) = Drive::new(&scratch, "drive", 80 << 20) else { return };
-    // Where ext4 has its superblock.
+    // The position of ext4's superblock.
     drive.overwrite(b"precious", 1024);
     match Store::open(&drive.0, &small()) {
         Err(Error::Invalid(words)) => assert!(words.contains("something on it"), "{words}"),
@@ -121,7 +122,8 @@ fn a_fresh_drive_takes_the_place_of_a_lost_one_with_windows() {
     put(&store, 8_000..9_000);
     store.close().unwrap_or_else(|error| panic!("{error}"));
     let Some(fresh) = drive("fresh") else { return };
-    // Somebody else's is refused, a blank one is filled, and counts the next time.
+    // A drive with other data is refused. A blank one is filled, and counts as a member the next
+    // time.
     fresh.overwrite(b"precious", 70_000);
     let refused = Store::open_over(&[&a.0, &fresh.0, &c.0], &rails).map(drop);
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! How a store ends, and what is there afterwards: closed, dropped, a directory lost.
+//! The end of a store, and its contents afterwards: closed, dropped, or with a directory lost.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ fn what_somebody_else_has_in_a_directory_is_not_overwritten() {
         other => panic!("{:?}", other.map(drop)),
     }
     assert_eq!(std::fs::read(&data).expect("it is there"), b"precious");
-    // Nor a store that lost what says that it is one.
+    // Nor is a store overwritten that lost its LEVELHEAD.
     std::fs::remove_file(&data).expect("it is there");
     open(scratch.path(), &small()).put(b"key", b"value").expect("there is room");
     let identity = scratch.path().join("LEVELHEAD");

@@ -1,11 +1,15 @@
-//! Histories on real files in which everything happens at once: requests of one member, of two, of all fail for a moment or for good, disks are full
-//! and have room again, power is cut of each member at other moments, the process is killed, members are blank or away, while clients of all kinds are at work.
+//! Randomized histories on real files that combine all faults. Requests of one, two or all members
+//! fail temporarily or permanently; disks fill up and get space again; the power of each member is
+//! cut at a different moment; the process is killed; members are blank or away. Meanwhile clients
+//! of all kinds run.
 //!
-//! Nothing that was acknowledged is lost, no store opens with less, none stays shut that could open, nobody waits for ever, what stood in the way and is
-//! gone needs no new opening, and each member of a store that is whole may be taken away. Threads are real: a seed fixes what befalls the store and what
-//! each client asks for, not who is first.
+//! The tests check that no acknowledged write is lost, that no store opens with less, that every
+//! store that can open does open, that no call hangs, that a temporary fault needs no reopening,
+//! and that any member of a complete store may be removed. Threads are real: a seed determines the
+//! faults and the requests of each client, but not the order of threads.
 //!
-//! Processes that are killed are in kills.rs. Here a kill is the end of all requests, with what was written as durable as it was.
+//! kills.rs kills real processes. Here a kill is the end of all requests; each write is as durable
+//! as it was.
 
 mod clients;
 mod history;
@@ -25,12 +29,13 @@ use self::plan::{Ending, Plan, Step};
 use self::watch::{Watch, watched};
 use crate::scratch::wanted;
 
-/// Histories of each test below; `LEVELHEAD_ROUNDS` asks for more, and `LEVELHEAD_FIRST` for others.
+/// Histories of each test; `LEVELHEAD_ROUNDS` sets another number, and `LEVELHEAD_FIRST` the first
+/// seed.
 const ROUNDS: u64 = 6;
-/// Of so many on everything is to have happened.
+/// From this number of histories on, each kind of event must have occurred.
 const MANY: u64 = 200;
 
-/// What happened in histories.
+/// The events in histories.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
     operations: u64,
@@ -41,19 +46,19 @@ struct Tally {
     cuts: u64,
     kills: u64,
     blank: u64,
-    /// Members that came back after they had been replaced.
+    /// Members that returned after they had been replaced.
     returned: u64,
     away: u64,
-    /// Times that a store took writes again without a new opening.
+    /// Times that a store took writes again without being reopened.
     went_on: u64,
     /// Times that a member had to be filled.
     filled: u64,
-    /// Times that a member was taken away at last.
+    /// Times that a member was removed at the end.
     taken_away: u64,
 }
 
 impl Tally {
-    /// A life in which the store was open.
+    /// Counts the events of a run in which the store was open.
     fn count(&mut self, plan: &Plan) {
         let has = |is_it: fn(&Step) -> bool| u64::from(plan.all_steps().any(is_it));
         self.failing += has(|step| matches!(step, Step::Fail(..)));
@@ -62,7 +67,7 @@ impl Tally {
         self.kills += u64::from(plan.ending == Ending::Kill);
     }
 
-    /// What is to have happened at least once.
+    /// Returns the counts that must be positive after many histories.
     fn counts(&self, members: usize) -> Vec<u64> {
         let Self { operations, opened, refused, failing, full, cuts, kills, went_on, .. } = *self;
         let any = vec![operations, opened, refused, failing, full, cuts, kills, went_on];
@@ -87,7 +92,8 @@ impl Tally {
     }
 }
 
-/// Runs the history of `seed`; a panic is a complaint, too. Nothing where there is no FUSE.
+/// Runs the history of `seed`; a panic counts as a failure. Returns `None` if FUSE is not
+/// available.
 fn history(seed: u64, members: usize, ignored: Ignored) -> Option<Result<Tally, String>> {
     let watch = Arc::new(Watch::default());
     let test = if members == 1 { "in_one_directory" } else { "in_three_directories" };
@@ -130,8 +136,8 @@ fn histories(members: usize) {
     }
 }
 
-/// A disk was full for a moment while a store was opened that could not do without it: three of a hundred times the
-/// store took no writes until it was opened once more.
+/// Regression test: a disk was full for a moment while the store was opened, when a write was
+/// essential. In 3 of 100 runs the store took no writes until it was reopened.
 #[test]
 fn a_history_that_failed_once_does_not_again() {
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Options far from the usual ones: they do, or are refused in words before anything is made.
+//! Options with extreme values: they work, or are refused with an error before anything is created.
 
 use levelhead::{Error, Options, Store};
 

@@ -1,5 +1,6 @@
-//! Two and three of three directories whose disks fail for a moment: reads while the store is opened, writes and syncs while it is
-//! written. It opens again when they are well, with all that was acknowledged.
+//! Two or three of three directories whose disks fail for a moment: reads while the store is
+//! opened, writes and syncs while it is in use. Once the disks work again, the store opens with all
+//! acknowledged writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,22 +15,22 @@ use crate::scratch::{STANDS_STILL, by_threads, faulty, seeds, told_while, wanted
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
-/// Reads of an opening that fail, one after the other; `LEVELHEAD_EVERY` asks for others than each thirteenth.
+/// The interval of failing reads during an opening; `LEVELHEAD_EVERY` sets another one.
 const EVERY: u64 = 13;
 /// More reads than an opening makes of a directory.
 const READS: u64 = 700;
-/// Pairs that the store has which is opened.
+/// Pairs in the store that is opened.
 const PAIRS: u64 = 500;
-/// Trials of two drives that fail one after the other; `LEVELHEAD_ROUNDS` asks for more.
+/// Trials with two drives that fail one after the other; `LEVELHEAD_ROUNDS` sets another number.
 const ROUNDS: u64 = 4;
-/// What says in a file which directories the process writes to whose drives fail.
+/// The name of the file that lists the directories for the writing process.
 const WANTED: &str = "failing-store-directories";
 
 pub(crate) fn key(n: u64) -> Vec<u8> {
     format!("key {n:06}").into_bytes()
 }
 
-/// Three file systems, and a directory on each; nothing where there is no FUSE.
+/// Returns three file systems with a directory on each; `None` if FUSE is not available.
 pub(crate) fn three() -> Option<(Vec<FaultFs>, Vec<PathBuf>)> {
     let drives: Vec<FaultFs> = (0..3).map(faulty).collect::<Option<_>>()?;
     let directories = drives.iter().map(|drive| drive.path().join("d")).collect();
@@ -46,7 +47,8 @@ fn pairs_of(store: &Store) -> Result<u64, Error> {
     store.range(..).try_fold(0, |pairs, pair| pair.map(|_| pairs + 1))
 }
 
-/// How many openings were refused, of those in which reads failed from the `after`th on.
+/// Opens the store while reads from the `after`th on fail. Returns the numbers of successful and of
+/// refused openings.
 fn open_while_reads_fail(
     (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
     (after, times): (u64, u64),
@@ -85,7 +87,7 @@ fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
     let mut counts = [0; 2];
     for after in (0..READS).step_by(every as usize) {
         for times in [1, u64::MAX] {
-            // Not always the same one, and each after the other.
+            // Varies the combinations: each option follows the other.
             let read_only = (after / every + times % 2) % 4 == 0;
             let options = Options { read_only, ..by_threads() };
             let [opened, refused] = open_while_reads_fail(&three, (after, times), &options);
@@ -96,7 +98,8 @@ fn reads_of_several_directories_may_fail_while_a_store_is_opened() {
     assert!(counts.iter().all(|count| *count > 0));
 }
 
-/// Writes of so many disks fail, from the `after`th on, while the store is written: the next opening has something to mend.
+/// Lets the writes of `failing` disks fail, from the `after`th on, while the store is in use, so
+/// that the next opening has something to repair.
 fn put_until_writes_fail(
     (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
     (failing, after): (usize, u64),
@@ -113,7 +116,8 @@ fn put_until_writes_fail(
     mend(drives);
 }
 
-/// One of its writes finds no room, the `after`th or one later. Whatever opened takes writes.
+/// The `after`th write of an opening or a later one finds the disk full. A store that opens
+/// nevertheless must take writes.
 #[test]
 fn a_store_opens_that_takes_writes_or_not_at_all_where_a_disk_is_full_for_a_moment() {
     let Some(three) = three() else { return };
@@ -141,7 +145,7 @@ fn wanted_path(parent: u32) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{WANTED}-{parent}"))
 }
 
-/// Puts until that is refused, and says which puts were acknowledged.
+/// Puts until one is refused, and prints the acknowledged puts.
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
 #[expect(clippy::disallowed_methods, reason = "a watchdog in real time")]
@@ -150,7 +154,7 @@ fn puts_until_it_is_refused() {
         return;
     };
     let directories: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
-    // A store that stands still is told, not waited for.
+    // Ends the process if the store hangs.
     thread::spawn(|| {
         thread::sleep(Duration::from_mins(5));
         std::process::exit(STANDS_STILL);
@@ -167,7 +171,7 @@ fn puts_until_it_is_refused() {
     }
 }
 
-/// Two of three drives fail one after the other, for a moment or for good, while another process writes.
+/// Two of three drives fail one after the other, once or permanently, while another process writes.
 fn one_trial(seed: u64) -> Option<()> {
     let rng = &mut Rng::derive(seed, "failing");
     let (drives, directories) = three()?;

@@ -1,5 +1,5 @@
-//! A system that fails: no room, no leave to write, errors of the drive. Each is told, nothing that was acknowledged is lost,
-//! and nothing hangs.
+//! Failures of the system: full disks, read-only file systems, drive errors. Each is reported, no
+//! acknowledged write is lost, and nothing hangs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use runtime::Rng;
 
 use crate::scratch::{by_threads, faulty, seeds, wanted};
 
-/// Numbers of the system's errors.
+/// Error numbers of the system.
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
@@ -28,7 +28,7 @@ fn fails(kind: Kind, after: u64, times: u64, errno: i32) -> Faults {
     Faults { fails: vec![Fails { kind, after, times, errno }], ..Faults::default() }
 }
 
-/// Puts until one fails or all are there. What was acknowledged, and the error.
+/// Puts until one fails or all are done. Returns the acknowledged pairs and the error.
 fn put_some(store: &Store, from: u64, to: u64) -> (Map, Option<Error>) {
     let mut map = Map::new();
     for n in from..to {
@@ -41,7 +41,7 @@ fn put_some(store: &Store, from: u64, to: u64) -> (Map, Option<Error>) {
     (map, None)
 }
 
-/// All that was acknowledged is there.
+/// Checks that all acknowledged pairs exist.
 fn check(store: &Store, map: &Map, what: &str) {
     for (key, value) in map {
         let found = store.get(key).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -64,7 +64,7 @@ fn a_full_disk_ends_writes_and_no_reads() {
     check(&store, &map, "while the disk is full");
     assert!(store.put(b"more", b"x").is_err());
     drop(store);
-    // Somebody makes room.
+    // The disk gets space again.
     fs.set_faults(Faults::default());
     let store = opened(&fs);
     check(&store, &map, "with room again");
@@ -96,7 +96,7 @@ fn a_directory_that_cannot_be_written_is_told() {
     for kind in [Kind::Write, Kind::Sync] {
         fs.set_faults(fails(kind, 0, u64::MAX, EROFS));
         match Store::open(fs.path(), &options()) {
-            // What it cannot say in its manifest it cannot begin with.
+            // A store that cannot write its manifest does not open.
             Err(error) => assert!(!error.to_string().is_empty()),
             Ok(store) => {
                 check(&store, &map, "read-only");
@@ -108,10 +108,11 @@ fn a_directory_that_cannot_be_written_is_told() {
     }
 }
 
-/// Trials of the test below; `LEVELHEAD_ROUNDS` asks for more.
+/// Trials of the test; `LEVELHEAD_ROUNDS` sets another number.
 const TRIALS: u64 = 40;
 
-/// One request or many fail at some time: whoever asked is told, and what was acknowledged is there when all is well again.
+/// One request or many fail at some time. The callers receive errors, and all acknowledged writes
+/// exist once the faults are gone.
 fn one_trial(seed: u64, fs: &FaultFs) -> Result<(), String> {
     let rng = &mut Rng::derive(seed, "failures");
     let kinds = [Kind::Read, Kind::Write, Kind::Write, Kind::Sync, Kind::Discard, Kind::Name];
@@ -161,7 +162,7 @@ fn requests_may_fail_at_any_time() {
     }
 }
 
-/// As long as a machine may take for what takes a moment.
+/// Polls until there is a result, for longer than a slow machine needs.
 #[expect(clippy::disallowed_methods, reason = "the store tries again by itself, in real time")]
 pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..3_000 {
@@ -183,7 +184,7 @@ fn a_full_disk_that_gets_room_needs_no_new_opening() {
     assert!(matches!(error, Error::Full(_)), "{error:?}");
     assert!(error.to_string().contains("make room there"), "{error}");
     check(&store, &map, "while the disk is full");
-    // Nobody waits for it.
+    // Writes are refused instead of waiting for space.
     until(|| store.put(b"more", b"x").err());
     store.settle();
     store.compact().expect_err("there is no room");

@@ -1,7 +1,8 @@
-//! A byte of a store's files that is another one: what is told is told with the place, what is answered is right, and what is saved was
-//! once there. Nothing panics, nothing hangs.
+//! One changed byte in a store's files: errors report the place, results are correct, and repair
+//! saves only values that once existed. Nothing panics or hangs.
 //!
-//! Each flip has a number, by which it is replayed: `LEVELHEAD_SEED=17 cargo test -p levelhead --test levelhead -- --nocapture a_flipped_byte`.
+//! Each flip has a number, by which it can be repeated:
+//! `LEVELHEAD_SEED=17 cargo test -p levelhead --test levelhead -- --nocapture a_flipped_byte`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,13 +14,13 @@ use runtime::Rng;
 
 use crate::scratch::{Scratch, open, seeds, small, wanted};
 
-/// Flips of each kind of page in a test below; `LEVELHEAD_FLIPS` asks for more.
+/// Flips for each kind of page in a test; `LEVELHEAD_FLIPS` sets another number.
 const FLIPS: u64 = 6;
-/// A page of the stores here.
+/// The page size of the stores here, in bytes.
 const PAGE: u64 = 4096;
 const PAIRS: u32 = 6_000;
 const LOGGED: u32 = 2_000;
-/// Keys behind those of a store that are not there, or not any more.
+/// Keys after those of a store that do not exist, or were deleted.
 const GONE: u32 = 500;
 
 fn key(n: u32) -> Vec<u8> {
@@ -34,7 +35,7 @@ fn data(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).open(path.join("data")).expect("it is there")
 }
 
-/// What a file has in it: blocks that are not zeros, and how long it is.
+/// The contents of a file: its blocks that are not zero, and its length in bytes.
 struct Image {
     blocks: Vec<(u64, Vec<u8>)>,
     bytes: u64,
@@ -52,7 +53,7 @@ impl Image {
         Self { blocks: (0..bytes / PAGE).map(block).filter(is_used).collect(), bytes }
     }
 
-    /// Makes a file this again.
+    /// Restores a file to this image.
     fn restore(&self, file: &File) {
         file.set_len(0).and_then(|()| file.set_len(self.bytes)).expect("it can be cut");
         for (offset, block) in &self.blocks {
@@ -60,7 +61,7 @@ impl Image {
         }
     }
 
-    /// Its blocks by what is in them.
+    /// Returns the blocks by kind of page.
     fn kinds(&self) -> BTreeMap<&'static str, Vec<usize>> {
         let mut kinds = BTreeMap::<_, Vec<_>>::new();
         for (n, (_, block)) in self.blocks.iter().enumerate() {
@@ -70,7 +71,7 @@ impl Image {
     }
 }
 
-/// What a page is, by its header (docs/format.md).
+/// Returns the kind of a page, from its header (docs/format.md).
 fn kind(block: &[u8]) -> &'static str {
     match block[22] {
         _ if block[4..8] == *b"LHvo" => "header of a member",
@@ -83,7 +84,7 @@ fn kind(block: &[u8]) -> &'static str {
     }
 }
 
-/// What came of flips.
+/// The outcomes of flips.
 #[derive(Default)]
 struct Counts {
     unopened: u64,
@@ -92,19 +93,19 @@ struct Counts {
     unchanged: u64,
 }
 
-/// A store to flip bytes of.
+/// A store whose bytes are flipped.
 struct Target<'a> {
     label: &'a str,
     directories: &'a [PathBuf],
-    /// Where bytes are flipped.
+    /// The member whose file is changed.
     member: usize,
     pairs: u32,
-    /// Whether its keys never had another value.
+    /// Whether no key ever had another value.
     is_written_once: bool,
 }
 
 impl Target<'_> {
-    /// Flips a byte again and again, and looks.
+    /// Flips one byte at a time and checks the store.
     fn flip(&self) {
         let images: Vec<Image> =
             self.directories.iter().map(|path| Image::of(&data(path))).collect();
@@ -117,7 +118,7 @@ impl Target<'_> {
                 let (within, by) = (rng.below(PAGE), 1 + rng.below(255) as u8);
                 let (start, bytes) = &images[self.member].blocks[block];
                 let at = start + within;
-                // Opening writes: each flip begins with the same files.
+                // Opening a store writes to it, so each flip starts from the same files.
                 for (path, image) in self.directories.iter().zip(&images) {
                     image.restore(&data(path));
                 }
@@ -150,12 +151,14 @@ impl Target<'_> {
         }
     }
 
-    /// Where damage has to be told; of several directories the others are asked, and nobody has to be told.
+    /// Returns the offset that errors must report. With several directories the damage is rebuilt
+    /// from the others, and no error is required.
     fn only(&self, at: u64) -> Option<u64> {
         (self.directories.len() == 1).then_some(at)
     }
 
-    /// Saves what is left of it: no value that was not once there. How many pairs.
+    /// Repairs the store and checks that each saved value once existed. Returns the number of saved
+    /// pairs.
     fn save(&self, what: &str) -> u64 {
         let into = self.directories[0].with_extension("saved");
         let _ = fs::remove_dir_all(&into);
@@ -167,7 +170,8 @@ impl Target<'_> {
             let is_right = |n: u32| key(n) == *found && value(n) == *saved;
             assert!(!self.is_written_once || (0..self.pairs).any(is_right), "{what}: {found:?}");
         }
-        // One byte costs a page, of which a log of groups may have some hundred pairs behind it.
+        // One byte can cost a page; in the log, some hundred pairs may follow in that page's
+        // groups.
         assert!(report.pairs > u64::from(self.pairs) / 2, "{what}: {} were saved", report.pairs);
         drop(store);
         let _ = fs::remove_dir_all(&into);
@@ -175,7 +179,7 @@ impl Target<'_> {
     }
 }
 
-/// Whether a get told of damage. None may give a wrong answer.
+/// Returns whether a get reported damage. Checks that no get returns a wrong value.
 fn check_all(store: &Store, pairs: u32, what: &str, at: Option<u64>) -> bool {
     let mut is_told = false;
     for n in 0..pairs + GONE {
@@ -220,7 +224,7 @@ fn a_flipped_byte_of_the_log_is_told_or_does_not_matter() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     let store = open(&path, &small());
-    // Less than a memtable, in many groups.
+    // Less than a memtable, in many log groups.
     for n in 0..LOGGED {
         let durability = if n % 20 == 0 { Durability::Group } else { Durability::None };
         store.put_with(&key(n), &value(n), durability).expect("there is room");
@@ -229,7 +233,8 @@ fn a_flipped_byte_of_the_log_is_told_or_does_not_matter() {
     flip("all of it in the log", &path, LOGGED, true);
 }
 
-/// Values beside their keys and apart from them, written over, deleted, compacted; and a log that goes round in room that it had before.
+/// A store with inline and separate values that were overwritten, deleted and compacted, and a log
+/// that reuses its space.
 #[test]
 fn a_flipped_byte_of_a_store_that_was_long_in_use_is_told_or_does_not_matter() {
     for inline_up_to in [0, 300] {
@@ -252,7 +257,8 @@ fn a_flipped_byte_of_a_store_that_was_long_in_use_is_told_or_does_not_matter() {
     }
 }
 
-/// The others have what is damaged: nobody need be told, and no answer is a wrong one.
+/// The other directories have the damaged data: an error is not required, but no result may be
+/// wrong.
 #[test]
 fn a_flipped_byte_of_one_of_three_directories_does_not_matter() {
     let scratch = Scratch::new();

@@ -1,5 +1,6 @@
-//! Processes that come of one that has a store open: those that run another program have nothing of it, a copy of the process that was made by
-//! `fork` must leave it alone, and does no harm when it lets go of it.
+//! Child processes of a process with an open store. A child that runs another program inherits
+//! nothing of the store. A child made by `fork` cannot use the store, and dropping it there does no
+//! harm.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::Command;
@@ -8,7 +9,7 @@ use levelhead::{Error, Options, Store};
 
 use crate::scratch::{Scratch, open, small};
 
-// SAFETY: as POSIX declares them.
+// SAFETY: declared as in POSIX.
 unsafe extern "C" {
     fn fork() -> i32;
     safe fn _exit(status: i32) -> !;
@@ -19,7 +20,7 @@ unsafe extern "C" {
 }
 
 const SIGKILL: i32 = 9;
-/// A copy that waits for what does not come is ended by the system.
+/// The system ends a child that hangs after this many seconds.
 const PATIENCE_S: u32 = 60;
 
 fn key(n: u32) -> Vec<u8> {
@@ -47,7 +48,7 @@ fn a_program_that_is_run_meanwhile_does_not_keep_a_store() {
     again.expect("the child has nothing of it");
 }
 
-/// In a process of its own, because of a copy of it only one thread is left.
+/// Runs in a process of its own, because only one thread of a process continues in its child.
 #[test]
 fn a_fork_leaves_a_store_alone() {
     let ran = Command::new(std::env::current_exe().expect("it runs"))
@@ -58,9 +59,10 @@ fn a_fork_leaves_a_store_alone() {
     assert!(ran.status.success(), "{}\n{words}", ran.status);
 }
 
-/// A copy of this process that does something and ends, well if that is true.
+/// Forks a child that runs `then`; its exit status is 0 if `then` returns true.
 fn forked(then: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the copy allocates, which the C library sees to, takes no lock that another thread may have had, and ends by `_exit`.
+    // SAFETY: the child allocates, which the C library supports after `fork`, takes no lock that
+    // another thread may have held, and ends by `_exit`.
     match unsafe { fork() } {
         0 => {
             alarm(PATIENCE_S);
@@ -72,7 +74,7 @@ fn forked(then: impl FnOnce() -> bool) -> i32 {
 
 fn status(child: i32) -> i32 {
     let mut status = -1;
-    // SAFETY: it writes there until it returns.
+    // SAFETY: `waitpid` writes to `status` only until it returns.
     assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
     status
 }
@@ -86,7 +88,7 @@ fn forks() {
         put(&store, 0..3_000);
         let (mut range, snapshot) = (store.range(..), store.snapshot().expect("there is room"));
         range.next().expect("there is one").expect("it is whole");
-        // In its own copy of them the child may drop them.
+        // The child drops its own copies of these.
         let (mut held, mut store) = (Some((range, snapshot, store.clone())), Some(store));
         let child = forked(|| {
             panic::set_hook(Box::new(|_| ()));
@@ -114,7 +116,7 @@ fn forks() {
         check(&store, 0..6_000);
         assert!(matches!(Store::open(scratch.path(), &options), Err(Error::InUse(_))));
         store.close().expect("it can be made durable");
-        // What a copy inherits keeps the lock as long as it lives.
+        // The file descriptors that a child inherits keep the lock until the child ends.
         assert!(matches!(Store::open(scratch.path(), &options), Err(Error::InUse(_))));
         kill(child, SIGKILL);
         status(child);

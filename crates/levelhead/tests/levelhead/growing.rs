@@ -1,4 +1,4 @@
-//! Stores whose files become larger: what is asked for with `capacity_bytes` when they are opened.
+//! Growth of a store's files, when it is opened with a larger `capacity_bytes`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,10 @@ use crate::scratch::{Scratch, by_threads, faulty, wanted};
 
 const EIO: i32 = 5;
 const LARGER: u64 = 104 << 20;
-/// Requests that change something or sync while a store of several directories grows: more than it makes.
+/// More modifying requests and syncs than the growth of a store over several directories makes.
 const REQUESTS: u64 = 90;
-/// Power cuts and failing requests are tried at each thirteenth; `LEVELHEAD_EVERY` asks for others.
+/// Power cuts and failures are tested at every 13th request; `LEVELHEAD_EVERY` sets another
+/// interval.
 const EVERY: u64 = 13;
 
 fn larger() -> Options {
@@ -27,12 +28,12 @@ fn key(n: u64) -> Vec<u8> {
     format!("key {n:06}").into_bytes()
 }
 
-/// Of several lengths, some of them longer than a page.
+/// Values of several lengths, some longer than a page.
 fn value(n: u64) -> Vec<u8> {
     vec![n as u8; [400, 1_000, 9_000][n as usize % 3]]
 }
 
-/// Puts pairs from number `from` on, until there are `most`, or the store is full. How many there are then.
+/// Puts pairs `from..most`, or until the store is full. Returns the number of pairs.
 fn fill(store: &Store, from: u64, most: u64) -> u64 {
     for n in from..most {
         match store.put_with(&key(n), &value(n), Durability::None) {
@@ -71,7 +72,7 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
         let store = opened(&paths, &by_threads());
         let first = fill(&store, 0, u64::MAX);
         store.close().expect("it can be made durable");
-        // Less than it has, and no word of it, change nothing.
+        // A smaller capacity or 0 changes nothing.
         drop(opened(&paths, &as_it_is()));
         assert_eq!(lengths(&paths), vec![64 << 20; directories]);
 
@@ -81,7 +82,7 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
         let second = fill(&store, first, u64::MAX);
         println!("{directories} directories: {first} pairs, and then {second}");
         assert!(second > first * 3 / 2, "{second} pairs fit, {first} did before");
-        // What dies is collected, in old extents and new ones.
+        // Garbage is collected in old and new extents.
         let kept = second * 2 / 3;
         for n in kept..second {
             store.delete_with(&key(n), Durability::None).expect("deletes are taken");
@@ -94,7 +95,7 @@ fn a_full_store_takes_more_once_it_is_opened_with_more() {
             check(&opened(&paths, &options), kept, "opened again");
             assert_eq!(lengths(&paths), vec![LARGER; directories]);
         }
-        // Pages know how far it may grow, where nothing else does.
+        // Without LEVELHEAD, the pages show how far the files may grow.
         for path in &paths {
             fs::remove_file(path.join("LEVELHEAD")).expect("it is there");
         }
@@ -120,7 +121,7 @@ fn what_cannot_grow_is_told_and_nothing_is_changed() {
         &Options { capacity_bytes: 1 << 42, ..by_threads() },
         "can grow to 549755813888 at most",
     );
-    // Read only it is as it was.
+    // Opened read-only, the store does not grow.
     check(&opened(&paths, &Options { read_only: true, ..larger() }), pairs, "read only");
     let aside = scratch.path().join("aside");
     fs::rename(&paths[1], &aside).expect("it is there");
@@ -135,7 +136,7 @@ fn what_cannot_grow_is_told_and_nothing_is_changed() {
     assert_eq!(lengths(&paths), [64 << 20, 64 << 20, 63 << 20]);
 }
 
-/// A store of three directories on one drive, with some pairs.
+/// Creates a store with some pairs in three directories on one drive.
 fn on_one_drive(seed: u64) -> Option<(FaultFs, Vec<PathBuf>, u64)> {
     let drive = faulty(seed)?;
     let paths: Vec<_> = (0..3).map(|n| drive.path().join(format!("d{n}"))).collect();
@@ -145,7 +146,7 @@ fn on_one_drive(seed: u64) -> Option<(FaultFs, Vec<PathBuf>, u64)> {
     Some((drive, paths, pairs))
 }
 
-/// The store opens, has its pairs, and grows as far as it is asked to.
+/// Checks that the store opens, has its pairs, and grows as requested.
 fn check_grown(paths: &[PathBuf], pairs: u64, what: &str) {
     check(&opened(paths, &as_it_is()), pairs, what);
     let store = opened(paths, &larger());
@@ -205,7 +206,8 @@ fn a_directory_that_does_not_know_yet_is_told() {
     assert_ne!(says(&paths[1]), before, "it says what the others do");
 }
 
-/// A length that was not synced is there until power fails: whoever finds it syncs it before a directory says it.
+/// A length that was not synced lasts only until the power fails, so opening must sync it before a
+/// directory records it.
 #[test]
 fn a_file_whose_growth_failed_at_its_sync_is_as_long_as_is_said_of_it() {
     for cut in 1..20 {

@@ -1,4 +1,4 @@
-//! Stores with values beside their keys.
+//! Stores with inline values.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ fn options() -> Options {
     Options { capacity_bytes: 128 << 20, inline_up_to: INLINE, ..small() }
 }
 
-/// Some thousand pairs, overwritten and deleted: keys of up to 255 bytes, values on both sides of what stands beside them.
+/// Writes, overwrites and deletes some thousand pairs: keys of up to 255 bytes, values on both
+/// sides of the inline limit.
 fn fill(store: &Store, seed: u64) -> Pairs {
     let (mut rng, mut pairs) = (Rng::new(seed), Pairs::new());
     for round in 0..9_000_u32 {
@@ -58,7 +59,7 @@ fn goes_through_its_life(directories: &[PathBuf], beside: &Path, seed: u64) {
     store.settle();
     check(&store, &pairs);
     store.close().expect("it is made durable");
-    // It says itself which values stand beside their keys.
+    // The store records its inline limit itself.
     let store = Store::open_over(directories, &small()).expect("it is there");
     check(&store, &pairs);
     store.compact().expect("there is room");
@@ -101,7 +102,7 @@ fn a_get_of_a_value_beside_its_key_reads_no_page_of_values() {
     }
     let after = store.statistics().reads_per_get;
     let none = |reads: &[u64]| reads.first().copied().unwrap_or(0);
-    // Its index is in memory, and has the values.
+    // The index is in memory and has the values.
     assert_eq!(none(&after) - none(&before), 5_000, "{before:?}, then {after:?}");
 }
 
@@ -129,7 +130,7 @@ fn damage_all(directory: &Path, kind: u8) {
     std::fs::write(&path, bytes).expect("it can be written");
 }
 
-/// What was deleted or replaced, and what is there, of a store that was flushed and does not open any more.
+/// A flushed store with deleted, replaced and live inline values that no longer opens.
 #[test]
 fn values_beside_their_keys_are_saved_of_a_store_that_does_not_open() {
     const LOG: u8 = 7;
@@ -159,7 +160,7 @@ fn values_beside_their_keys_are_saved_of_a_store_that_does_not_open() {
             Store::open(&new, &options()).expect("it is whole"),
         )
     };
-    // Without its words the index says all.
+    // Without its `LEVELHEAD`, the index still has everything.
     std::fs::write(old.join("LEVELHEAD"), "nothing").expect("it can be written");
     let (salvaged, copy) = saved("no words");
     assert!(salvaged.doubts.is_empty() && salvaged.lost.is_empty(), "{salvaged:?}");
@@ -167,7 +168,8 @@ fn values_beside_their_keys_are_saved_of_a_store_that_does_not_open() {
         assert_eq!(copy.get(&key(n)).expect("it is whole"), expected(n), "key {n}");
     }
     drop(copy);
-    // Without the index no key is lost, and nobody made values up. Old groups of the log would tell the newest.
+    // Without the index no key is lost, and each value is one that was written. The log is damaged,
+    // too, because its old groups would tell which version is the newest.
     damage_all(&old, MANIFEST);
     damage_all(&old, LOG);
     let (salvaged, copy) = saved("no manifest and no log");

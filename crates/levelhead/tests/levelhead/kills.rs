@@ -1,5 +1,5 @@
-//! Processes that are killed while they write: what they were told is durable is there, also if a directory is lost or damaged
-//! by then.
+//! Processes that are killed while they write: all writes reported as durable survive, even if a
+//! directory is then lost or damaged.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -11,9 +11,9 @@ use runtime::Rng;
 
 use crate::scratch::{Scratch, killed_while, small, timed, wanted};
 
-/// Rounds of each test below; `LEVELHEAD_ROUNDS` asks for more.
+/// Rounds of each test; `LEVELHEAD_ROUNDS` sets another number.
 const ROUNDS: usize = 6;
-/// What says in a file which directories the process to be killed writes to.
+/// The name of the file that lists the directories for the process that will be killed.
 const WANTED: &str = "killed-store-directories";
 
 fn key(n: u32) -> Vec<u8> {
@@ -29,12 +29,12 @@ fn wanted_path(parent: u32) -> PathBuf {
 }
 
 fn open(directories: &[PathBuf], options: &Options) -> Store {
-    // A copy is elsewhere than its directories say.
+    // A copy is not at the paths that its directories record.
     let options = Options { degraded: true, ..options.clone() };
     Store::open_over(directories, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keys from the first on that have a value, which is checked.
+/// Returns the number of consecutive keys from the first on that have a value. Checks the values.
 fn there(store: &Store) -> u32 {
     let is_there = |n: &u32| match store.get(&key(*n)).expect("it can be read") {
         Some(found) => {
@@ -46,7 +46,7 @@ fn there(store: &Store) -> u32 {
     (0..u32::MAX).take_while(is_there).count() as u32
 }
 
-/// Puts until it is killed, and says which puts were acknowledged.
+/// Puts until it is killed, and prints the acknowledged puts.
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
 fn puts_until_it_is_killed() {
@@ -67,7 +67,8 @@ fn puts_until_it_is_killed() {
     }
 }
 
-/// Has a process write to the store and kills it in the midst. The last put that was acknowledged.
+/// Lets a process write to the store and kills it at a random time. Returns the last acknowledged
+/// put.
 fn killed(directories: &[PathBuf], windows: Windows, rng: &mut Rng) -> Option<u32> {
     let mut lines = vec![if windows == Windows::Off { "off" } else { "windows" }];
     lines.extend(directories.iter().map(|path| path.to_str().expect("a name")));
@@ -75,7 +76,7 @@ fn killed(directories: &[PathBuf], windows: Windows, rng: &mut Rng) -> Option<u3
     killed_while("kills::puts_until_it_is_killed", 1 + rng.below(1_200))
 }
 
-/// Opens the store and checks that all up to `last` is there. How long opening took.
+/// Opens the store and checks that all keys up to `last` exist. Returns the time that opening took.
 fn check(directories: &[PathBuf], last: Option<u32>, what: &str) -> Duration {
     let (store, took) = timed(|| open(directories, &small()));
     let found = there(&store);
@@ -96,7 +97,7 @@ fn report(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// One test at a time: both have a child that is told by a file what to do.
+/// Runs one test at a time: both have a child that reads its task from the same file.
 static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
@@ -106,7 +107,7 @@ fn what_was_acknowledged_outlives_a_kill() {
     let mut directories = scratch.directories(1);
     let mut times = Vec::new();
     for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS) {
-        // Before the store is full.
+        // Starts a new store before this one is full.
         if round % 12 == 11 {
             let _ = fs::remove_dir_all(&directories[0]);
             directories = vec![scratch.path().join(format!("store-{round}"))];
@@ -119,13 +120,13 @@ fn what_was_acknowledged_outlives_a_kill() {
     let _ = fs::remove_file(wanted_path(std::process::id()));
 }
 
-/// What happens to one of three directories.
+/// The damage to one of three directories.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     Removed,
-    /// Its pages read as zeros, as on a drive that was replaced.
+    /// Its pages read as zeros, as on a replaced drive.
     Blank,
-    /// Bytes of some of its pages are others.
+    /// Some bytes of its pages are changed.
     Damaged,
 }
 
@@ -164,10 +165,10 @@ fn one_of_three_directories_may_be_lost_besides() {
     kill_and_lose(2, Windows::Off, ROUNDS);
 }
 
-/// In any part of a slot.
+/// The kill may come in any part of a slot.
 #[test]
 fn one_of_three_directories_may_be_lost_besides_with_windows() {
-    // Each loss once: the rounds are long.
+    // Each kind of loss once, because the rounds are long.
     kill_and_lose(3, Windows::Rails, ROUNDS / 2);
 }
 
@@ -191,7 +192,7 @@ fn kill_and_lose(seed: u64, windows: Windows, rounds: usize) {
         copy(&directories, &copies);
         lose(&copies[member], loss, rng);
         times[round % 3].push(check(&copies, last, &what));
-        // The store goes on with what it has, and is killed once more.
+        // The store continues with the remaining directories, and is killed once more.
         let last = killed(&copies, windows, rng);
         check(&copies, last, &format!("{what}, written to and killed"));
         times[3].push(check(&directories, None, &format!("round {round}")));

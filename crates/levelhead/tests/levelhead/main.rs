@@ -1,4 +1,4 @@
-//! The store as people embed it, on real files.
+//! Integration tests of the embedded store, on real files.
 
 mod away;
 mod batches;
@@ -33,7 +33,8 @@ mod threads;
 mod turns;
 mod windows;
 
-/// The file system of tests (`faultfs`) answers from this process. A thread that waits for it within an allocation would keep a lock
-/// of the system's allocator from the one that is to answer (decision 57); this one has none that allocations hold.
+/// The test file system (`faultfs`) is served by this process. With the system's allocator, a
+/// thread that waits for the file system inside an allocation would keep the allocator's lock, and
+/// the serving thread could not allocate (decision 57). This allocator holds no such lock.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

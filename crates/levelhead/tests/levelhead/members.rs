@@ -1,5 +1,6 @@
-//! One of three directories whose disk is full or takes no writes: an error in words, or the store goes on without it. What was acknowledged is
-//! there afterwards, with that directory and without.
+//! One of three directories whose disk is full or read-only: either an error explains it, or the
+//! store runs without the directory. All acknowledged writes survive, with that directory and
+//! without it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,22 +15,22 @@ use runtime::Rng;
 use crate::failures::until;
 use crate::scratch::{Scratch, by_threads, faulty, seeds, wanted};
 
-/// Numbers of the system's errors.
+/// Error numbers of the system.
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
-/// Trials; `LEVELHEAD_ROUNDS` asks for more, `LEVELHEAD_SEED` for one.
+/// Trials; `LEVELHEAD_ROUNDS` sets another number, `LEVELHEAD_SEED` runs one.
 const TRIALS: u64 = 6;
-/// Puts to one that waits until all are durable.
+/// Of this many puts, one waits until all before it are durable.
 const TOGETHER: u64 = 20;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What befalls the disk of a directory.
+/// A fault of a directory's disk.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
-    /// There is no more room on it.
+    /// The disk is full.
     Full,
-    /// It takes so many writes more, and then nothing that changes it.
+    /// The disk refuses every change after `after` more writes.
     ReadOnly { after: u64 },
 }
 
@@ -44,7 +45,7 @@ impl Trouble {
     fn faults(self) -> Faults {
         let fails = |kind, after, errno| Fails { kind, after, times: u64::MAX, errno };
         let fails = match self {
-            // A file that has its room is written to.
+            // Blocks that the file already has can still be written.
             Self::Full => return Faults { room: Some(0), ..Faults::default() },
             Self::ReadOnly { after } => [Kind::Write, Kind::Sync, Kind::Discard, Kind::Name]
                 .map(|kind| fails(kind, if kind == Kind::Write { after } else { 0 }, EROFS)),
@@ -54,7 +55,7 @@ impl Trouble {
 }
 
 fn options() -> Options {
-    // Drives that are taken out have other paths than they had.
+    // The paths of removed drives differ from the recorded ones.
     Options { durability: Durability::Group, degraded: true, ..by_threads() }
 }
 
@@ -66,7 +67,8 @@ fn key(n: u64) -> Vec<u8> {
     format!("key {n:05}").into_bytes()
 }
 
-/// Puts until one fails or all are there, and notes what was acknowledged as durable. What stood in the way.
+/// Puts until one fails or all are done, and records those acknowledged as durable. Returns the
+/// error.
 fn put_some(store: &Store, map: &mut Map, from: u64, count: u64) -> Option<Error> {
     let mut waiting = Map::new();
     for n in from..from + count {
@@ -84,7 +86,7 @@ fn put_some(store: &Store, map: &mut Map, from: u64, count: u64) -> Option<Error
     None
 }
 
-/// All that was acknowledged is there.
+/// Checks that all acknowledged pairs exist.
 fn check(store: &Store, map: &Map, when: &str) -> Result<(), String> {
     for (key, value) in map {
         match store.get(key) {
@@ -95,14 +97,14 @@ fn check(store: &Store, map: &Map, when: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// As a drive that is taken out: its path leads nowhere.
+/// Returns the directories with one drive removed: its path does not exist.
 fn without(directories: &[PathBuf], member: usize) -> Vec<PathBuf> {
     let mut others = directories.to_vec();
     others[member] = others[member].join("taken out");
     others
 }
 
-/// Which of them suffers, what befalls it, and what is true then.
+/// Draws a member and a fault, and checks the store during and after it.
 fn one_trial(seed: u64, fs: &FaultFs) -> Result<String, String> {
     let rng = &mut Rng::derive(seed, "members");
     let (scratch, member, trouble) = (Scratch::new(), rng.below(3) as usize, Trouble::draw(rng));
@@ -146,7 +148,7 @@ fn one_trial(seed: u64, fs: &FaultFs) -> Result<String, String> {
     let error = put_some(&store, &mut map, 40_000, 500);
     error.map_or(Ok(()), |error| Err(format!("when all is well: {error}")))?;
     drop(store);
-    // It may not have all again yet: then that is said.
+    // The member may not be complete yet. Then an error is correct, but a wrong value is not.
     let other = (member + 1) % 3;
     if let Ok(store) = open(&without(&directories, other)) {
         for (key, value) in &map {
@@ -174,7 +176,7 @@ fn one_of_three_may_be_full_or_take_no_writes() {
     }
 }
 
-/// A store is made where one of the disks has no room.
+/// A store is created where one of the disks is full or read-only.
 #[test]
 fn a_store_is_not_made_where_one_of_three_is_full_or_takes_no_writes() {
     for (trouble, word) in [(ENOSPC, "o space"), (EROFS, "ead-only")] {
@@ -197,7 +199,8 @@ fn a_store_is_not_made_where_one_of_three_is_full_or_takes_no_writes() {
     }
 }
 
-/// A store that opens only to be read, because it cannot be written to, is read as it is, and saved.
+/// Checks that a store that cannot be written to can be opened for reading, and repaired into
+/// another one.
 fn check_is_read(directories: &[PathBuf], saved: &Path, map: &Map) {
     let store = Store::open_to_read(directories, &options());
     let store = store.unwrap_or_else(|error| panic!("{error}"));
@@ -212,7 +215,7 @@ fn check_is_read(directories: &[PathBuf], saved: &Path, map: &Map) {
     assert!(report.salvaged.is_none() && report.findings.is_empty(), "{report:?}");
 }
 
-/// What is left of a store whose disk is full can be saved to another one.
+/// A store on a full disk can be saved to another disk.
 #[test]
 fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     let Some(fs) = faulty(1) else { return };
@@ -220,7 +223,7 @@ fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     let store = Store::open(fs.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
     assert!(put_some(&store, &mut map, 0, 1_000).is_none());
     drop(store);
-    // Of its file nothing has room that is not written.
+    // Every write to its file fails, including those to allocated blocks.
     let fails = vec![Fails { kind: Kind::Write, after: 0, times: u64::MAX, errno: ENOSPC }];
     fs.set_faults(Faults { fails, ..Faults::default() });
     let error = Store::open(fs.path(), &options()).map(drop).expect_err("there is no room");
@@ -228,14 +231,14 @@ fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
     assert!(matches!(error, Error::Full(_)), "{error:?}");
     assert!(words.contains(&fs.path().display().to_string()), "{words}");
     check_is_read(&[fs.path().to_owned()], &scratch.path().join("saved"), &map);
-    // There may be another reason that only shows when it is written to.
+    // Other causes may show only on the first write.
     let fails = |kind| Fails { kind, after: 0, times: u64::MAX, errno: EROFS };
     let fails = [Kind::Write, Kind::Sync].map(fails).to_vec();
     fs.set_faults(Faults { fails, ..Faults::default() });
     check_is_read(&[fs.path().to_owned()], &scratch.path().join("saved too"), &map);
 }
 
-/// A copy to a disk without room for it, and a put there, say which file it was.
+/// A checkpoint to a full disk and a put to a full disk return errors that name the file.
 #[test]
 fn what_a_full_disk_ends_is_told_with_its_file() {
     let Some(fs) = faulty(1) else { return };
@@ -251,11 +254,11 @@ fn what_a_full_disk_ends_is_told_with_its_file() {
     assert!(error.to_string().contains(&copy.display().to_string()), "{error}");
 }
 
-/// A directory that is mounted a second time, to be read only.
+/// A directory that is mounted a second time, read-only.
 struct ReadOnly(PathBuf);
 
 impl ReadOnly {
-    /// Nothing, said aloud, where that takes more rights.
+    /// Returns `None`, with a message, without the rights to mount.
     fn new(scratch: &Scratch, of: &Path) -> Option<Self> {
         let name = of.file_name().expect("it has a name").to_string_lossy();
         let path = scratch.path().join(format!("read-only {name}"));
@@ -281,7 +284,7 @@ impl Drop for ReadOnly {
     }
 }
 
-/// The three directories of a store with some pairs.
+/// Creates a store with some pairs in three directories.
 fn with_pairs(scratch: &Scratch, map: &mut Map) -> Vec<PathBuf> {
     let directories = scratch.directories(3);
     let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
@@ -313,7 +316,7 @@ fn a_store_goes_on_without_a_directory_on_a_read_only_file_system() {
         assert!(put_some(&store, &mut map, from, 1_500).is_none());
         check(&store, &map, "without it").unwrap_or_else(|error| panic!("{error}"));
     }
-    // It lacks that, and says so of itself nowhere: the others know.
+    // The read-only directory lacks these writes. Only the others record that.
     let error = open(&without(&with_it, 0)).map(drop).expect_err("two are missing");
     assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
     let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
@@ -364,7 +367,7 @@ fn one_that_was_away_and_is_whole_again_stands_in_for_any_other() {
     let directories = with_pairs(&scratch, &mut map);
     for (round, away) in [1, 0, 2].into_iter().enumerate() {
         let store = open(&without(&directories, away)).unwrap_or_else(|error| panic!("{error}"));
-        // What was written to so many extents is compacted, and some of them are free again.
+        // Many extents are written, compacted, and partly free again.
         assert!(put_some(&store, &mut map, 3_000 + round as u64 * 500, 1_500).is_none());
         drop(store);
         let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));

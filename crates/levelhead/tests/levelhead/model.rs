@@ -1,7 +1,8 @@
-//! The store against an ordered map: random writes, reads, ranges from both ends, and snapshots, closed and opened again.
+//! Compares the store with an ordered map: random writes, reads, ranges from both ends, and
+//! snapshots, with the store closed and reopened.
 //!
-//! `LEVELHEAD_SEED=7 cargo test -p levelhead --test levelhead model` is what a failure prints first; `LEVELHEAD_ROUNDS=50` asks
-//! for more seeds.
+//! A failure first prints `LEVELHEAD_SEED=7 cargo test -p levelhead --test levelhead model` with
+//! its seed. `LEVELHEAD_ROUNDS=50` sets the number of seeds.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -13,11 +14,11 @@ use crate::scratch::{Scratch, open, small, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Bytes of a page, and of values that stand beside their keys.
+/// Page size and inline limit, in bytes.
 const PAGES: [[u32; 2]; 4] = [[4 << 10, 0], [32 << 10, 8_168], [8 << 10, 200], [16 << 10, 0]];
 
 fn key(rng: &mut Rng) -> Vec<u8> {
-    // Few enough that most are written several times, with lengths from one byte to the longest.
+    // Few keys, so that most are written several times, of one byte to the maximum length.
     let n = rng.below(3_000);
     let mut key = format!("{n:04}").into_bytes();
     match n % 7 {
@@ -37,7 +38,7 @@ fn value(rng: &mut Rng) -> Vec<u8> {
     (0..length).map(|_| rng.below(256) as u8).collect()
 }
 
-/// Any bound; now and then one that no key can be: empty, or longer than keys are.
+/// Returns a random bound. Some are not valid keys: empty, or longer than keys are.
 fn bound(rng: &mut Rng) -> Bound<Vec<u8>> {
     let mut key = key(rng);
     match rng.below(20) {
@@ -54,7 +55,7 @@ fn bound(rng: &mut Rng) -> Bound<Vec<u8>> {
 
 type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
 
-/// Takes pairs from both ends, in turns that `rng` draws, at most so many of each; they are to be those of the map.
+/// Reads up to `most` pairs, each from an end that `rng` chooses, and compares them with the map's.
 fn check_turns(mut range: Range, mut expected: Vec<(&[u8], &[u8])>, rng: &mut Rng, most: usize) {
     let only = [None, Some(false), Some(true)][rng.below(3) as usize];
     let (mut front, mut back) = (Pairs::new(), Pairs::new());
@@ -80,7 +81,7 @@ fn check_turns(mut range: Range, mut expected: Vec<(&[u8], &[u8])>, rng: &mut Rn
     assert!(borrowed(&back) == owned(&expected[..back.len()]), "other pairs downwards");
 }
 
-/// Keys alone are those of the pairs, from both ends.
+/// Checks that iterating the keys alone gives the keys of the pairs, from both ends.
 fn check_keys<'a>(
     make: impl Fn((Bound<&'a [u8]>, Bound<&'a [u8]>)) -> Range,
     bounds: (Bound<&'a [u8]>, Bound<&'a [u8]>),
@@ -292,7 +293,7 @@ fn a_snapshot_reads_one_instant_on_any_thread_until_it_is_dropped() {
             });
         }
     });
-    // A range keeps the instant by itself.
+    // A range keeps its instant by itself.
     let mut range = before.range(..);
     assert!(range.next_back().is_some());
     drop((before, again));

@@ -1,4 +1,5 @@
-//! Stores that are opened with other memory than they were made with: it is heeded, or refused in words.
+//! Stores that are opened with other memory sizes than at creation: the new sizes are respected, or
+//! refused with an error.
 
 use std::path::Path;
 
@@ -29,13 +30,13 @@ fn put(store: &Store, keys: impl Iterator<Item = u32>, value: u8) {
     }
 }
 
-/// Opens it, writes to it, and says how many segments it may keep in memory.
+/// Opens the store and writes to it. Returns the number of segments that it may keep in memory.
 fn live(path: &Path, mib: u64, value: u8) -> u64 {
     let options = with_memory(mib);
     let store = open(path, &options);
     put(&store, (0..KEYS).step_by(7), value);
     store.settle();
-    // What levels hold that have no room in memory any more has gone down behind the opening.
+    // Levels that no longer fit in memory were written out after opening.
     let memory = store.inside().memory;
     assert!(memory.index_bytes() <= options.memory_bytes, "{mib} MiB: {memory:?}");
     for n in (0..KEYS).step_by(7 * 50) {

@@ -1,5 +1,5 @@
-//! Power that fails at any moment, on a file system that keeps no more than it has to: what was acknowledged as durable
-//! is there, and of the rest the beginning, in the order in which it was written.
+//! Power failures at random moments, on a file system that keeps no more than it must: all writes
+//! acknowledged as durable survive, and the other writes survive up to some point in write order.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,27 +16,29 @@ use crate::scratch::{by_threads, faulty, seeds, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Rounds of the trials below; `LEVELHEAD_ROUNDS` asks for more. A round is some work, a power cut, and a look at what is there.
+/// Rounds of each trial; `LEVELHEAD_ROUNDS` sets another number. A round is some work, a power cut,
+/// and a check of the surviving data.
 const ROUNDS: u64 = 24;
-/// Rounds of one seed, on one file system.
+/// Rounds per seed, on one file system.
 const ROUNDS_OF_A_SEED: u64 = 8;
-/// What takes longer hangs.
+/// A trial that takes longer hangs.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What was written at one instant: keys, and the value that each was given; nothing if it was taken away.
+/// An atomic write: keys and their new values; `None` for a delete.
 type Write = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// What one client has done since the store was opened.
+/// The writes of one client since the store was opened.
 #[derive(Default)]
 struct History {
     base: Map,
     writes: Vec<Write>,
-    /// So many of the writes are durable for sure.
+    /// The number of writes that are durable for certain.
     durable: usize,
 }
 
 impl History {
-    /// Whether the pairs are what they were after some of the writes, in order, at least the durable ones. If not, what is wrong.
+    /// Checks that `found` is the result of a prefix of the writes that includes at least the
+    /// durable ones. Returns the differences if it is not.
     fn explains(&self, found: &Map) -> Result<(), String> {
         let mut state = self.base.clone();
         let mut wrong = None;
@@ -82,7 +84,7 @@ fn differences(expected: &Map, found: &Map) -> String {
     lines.take(5).collect::<Vec<_>>().join("; ")
 }
 
-/// A value that no other write has.
+/// Returns a value that no other write has.
 fn value(rng: &mut Rng, client: usize, number: usize) -> Vec<u8> {
     let mut value = format!("{client}:{number}:").into_bytes();
     let bytes = match rng.below(80) {
@@ -95,14 +97,14 @@ fn value(rng: &mut Rng, client: usize, number: usize) -> Vec<u8> {
     value
 }
 
-/// A key of a client: some are as long as keys can be.
+/// Returns a key of a client; some keys have the maximum length.
 fn key(rng: &mut Rng, client: usize) -> Vec<u8> {
     let number = rng.below(700);
     let key = format!("{client}-{number:04}").into_bytes();
     if number.is_multiple_of(50) { [key, vec![number as u8; 249]].concat() } else { key }
 }
 
-/// One write, or several at one instant.
+/// Returns a single write, or a batch.
 fn write(rng: &mut Rng, client: usize, number: usize) -> Write {
     let writes = if rng.below(40) == 0 { 2 + rng.below(30) } else { 1 };
     let one = |_| (key(rng, client), (rng.below(5) > 0).then(|| value(rng, client, number)));
@@ -126,7 +128,7 @@ fn put(store: &Store, write: &Write, durability: Durability) -> Result<(), Error
     }
 }
 
-/// Writes until power fails, or enough was done.
+/// Writes until the power fails or enough was written.
 fn work(store: &Store, client: usize, history: &mut History, rng: &mut Rng) {
     let durable_ones = [0.0, 0.02, 0.3, 1.0][rng.below(4) as usize];
     for number in 0..[300, 3_000][rng.below(2) as usize] {
@@ -194,7 +196,7 @@ impl Trial {
         Self { fs, directories, options, may_have_windows: false, histories, rng }
     }
 
-    /// A store over three directories that is opened with windows now and then.
+    /// A store over three directories that is sometimes opened with windows.
     fn with_windows(seed: u64, fs: FaultFs) -> Self {
         let mut trial = Self::new(seed, fs);
         let store = trial.fs.path().join("a").join("windows");
@@ -207,7 +209,7 @@ impl Trial {
         Store::open_over(&self.directories, &self.options)
     }
 
-    /// Opens the store, does something, until power fails.
+    /// Opens the store and works on it until the power fails.
     fn live(&mut self) {
         if self.may_have_windows {
             let windows = [Windows::Rails, Windows::Rails, Windows::Off];
@@ -239,7 +241,7 @@ impl Trial {
         }
     }
 
-    /// Goes on with what a cut has left, and compares.
+    /// Opens the store after a cut and checks its contents.
     fn look(&mut self) -> Result<(), String> {
         self.fs.power_on();
         let store = self.open().map_err(|error| format!("it does not open: {error}"))?;
@@ -257,7 +259,8 @@ impl Trial {
         Ok(())
     }
 
-    /// What is wrong after a number of rounds, and where there is a copy of it.
+    /// Runs a number of rounds. On an error, returns its description and the location of a copy of
+    /// the files.
     fn run(&mut self, seed: u64, test: &str, rounds: u64) -> Result<(), String> {
         for round in 0..rounds {
             self.live();
@@ -289,7 +292,7 @@ fn replay(seed: u64, test: &str) -> String {
     format!("LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture {test}")
 }
 
-/// Runs a trial, and ends the process if it hangs.
+/// Runs a trial, and aborts the process if it hangs.
 fn within_patience<T: Send>(seed: u64, test: &str, trial: impl FnOnce() -> T + Send) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -338,7 +341,7 @@ fn run_trials(test: &'static str, usual: u64, of: fn(u64, FaultFs) -> Trial) {
 fn a_store_is_made_whole_or_not_at_all() {
     for members in [1, 3] {
         let mut steps = 0;
-        // Of each step twice: what is left is drawn.
+        // Each step twice, because the surviving writes are random.
         for seed in 0.. {
             let Some(fs) = faulty(seed) else { return };
             let after = 1 + seed / 2;
@@ -371,13 +374,14 @@ fn a_store_is_made_whole_or_not_at_all() {
     }
 }
 
-/// A name that was not synced is there until power fails: whoever finds it syncs it.
+/// A name that was not synced exists until the power fails, so a process that opens the store must
+/// sync it.
 #[test]
 fn a_store_whose_making_failed_at_a_sync_is_whole_when_it_was_opened() {
     for members in [1, 3] {
         for seed in 0.. {
             let Some(fs) = faulty(seed) else { return };
-            // Each twice: what is left is drawn.
+            // Each sync twice, because the surviving writes are random.
             let fails = Fails { kind: Kind::Sync, after: seed / 2, times: 1, errno: 5 };
             fs.set_faults(Faults { fails: vec![fails], ..Faults::default() });
             let store = fs.path().join("a").join("b");
@@ -403,7 +407,8 @@ fn a_store_whose_making_failed_at_a_sync_is_whole_when_it_was_opened() {
     }
 }
 
-/// Else a directory that is lost then would leave too little to tell that nothing was there.
+/// Else, if one directory were lost, the others would not have enough to show that the store was
+/// empty.
 #[test]
 fn a_store_that_was_made_is_on_all_of_its_directories() {
     for seed in 0..8 {
@@ -420,7 +425,7 @@ fn a_store_that_was_made_is_on_all_of_its_directories() {
     }
 }
 
-/// Copies are whole once they are acknowledged: those of a checkpoint and those of a repair.
+/// Acknowledged copies are complete: those of a checkpoint and those of a repair.
 #[test]
 fn a_copy_that_was_acknowledged_outlives_a_cut() {
     for seed in 0..8 {

@@ -1,4 +1,4 @@
-//! Many ranges at a time, and what they take of memory.
+//! Many concurrent ranges and their memory.
 
 use levelhead::{Durability, Options, Range, Store};
 
@@ -6,7 +6,7 @@ use crate::scratch::{Scratch, open, small};
 
 const KEYS: u32 = 20_000;
 const RANGES: u32 = 500;
-/// What the documentation of [`Range`] says that they may take together.
+/// The limits of their total memory in the documentation of [`Range`].
 const MEMORY: u64 = 64 << 20;
 const BEFORE_GROWTH_ENDS: u64 = 48 << 20;
 
@@ -26,7 +26,8 @@ fn store(scratch: &Scratch) -> Store {
     store
 }
 
-/// Takes some pairs of a range which has given all up to `from`; how far it has come.
+/// Reads `pairs` pairs of a range that has returned all pairs up to `from`. Returns the new
+/// position.
 fn take(range: &mut Range, from: u32, pairs: u32) -> u32 {
     for n in from..from + pairs {
         let pair = range.next().expect("there are more").expect("it is kept");
@@ -50,13 +51,13 @@ fn hundreds_of_short_ranges_may_be_open_and_some_long_ones() {
     }
     let inside = store.inside();
     assert_eq!(inside.snapshots, RANGES.into());
-    // Four pairs were fetched from each end, and each is a read of a page.
+    // Four pairs were fetched from each end; each was a read of a page.
     assert!(
         inside.snapshot_bytes <= 2 * u64::from(RANGES) * (32 << 10),
         "{}",
         inside.snapshot_bytes
     );
-    // All are read on: some get more memory, and the others go on as well.
+    // Reads on in all ranges: some get more memory, and the others continue without.
     for _ in 0..3 {
         for (range, at) in &mut ranges {
             *at = take(range, *at, 300);
@@ -64,7 +65,7 @@ fn hundreds_of_short_ranges_may_be_open_and_some_long_ones() {
         let taken = store.inside().snapshot_bytes;
         assert!(taken <= BEFORE_GROWTH_ENDS, "{taken} bytes");
     }
-    // Where the memory for growth is used up others may begin all the same.
+    // New ranges can start even when the memory for growth is used up.
     let mut others: Vec<Range> = (0..RANGES).map(|_| store.range(&key(7)[..]..)).collect();
     for range in &mut others {
         take(range, 7, 1);

@@ -1,4 +1,5 @@
-//! What is saved of stores over three directories that do not open: because headers of two are rotten, a file was cut, is somebody else's, or fails.
+//! Repair of stores over three directories that do not open: because the headers of two are
+//! damaged, or because a file is truncated, belongs to another store, or cannot be read.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -13,7 +14,8 @@ use crate::scratch::{Scratch, by_threads, small};
 
 const KEYS: u32 = 3_000;
 const EIO: i32 = 5;
-/// Bytes of an extent of a store of 64 MiB, which begins with a header on each of several files.
+/// The extent size of a store of 64 MiB, in bytes. On each of several files, each extent starts
+/// with a header.
 const EXTENT: u64 = 1 << 20;
 
 fn key(n: u32) -> Vec<u8> {
@@ -24,7 +26,7 @@ fn value(n: u32) -> Vec<u8> {
     vec![n as u8; 400 + n as usize % 300]
 }
 
-/// Puts some, of which the last are in the log alone.
+/// Puts all pairs; the last ones are only in the log.
 fn fill(directories: &[PathBuf], options: &Options) {
     let store = Store::open_over(directories, options).expect("it can be made");
     (0..KEYS).for_each(|n| store.put(&key(n), &value(n)).expect("there is room"));
@@ -39,7 +41,7 @@ fn filled(scratch: &Scratch) -> Vec<PathBuf> {
     directories
 }
 
-/// All pairs are saved.
+/// Repairs the store and checks that all pairs are saved.
 fn save(directories: &[PathBuf], into: &Path) -> Report {
     let report = repair(directories, into, &small(), |_| ());
     let report = report.unwrap_or_else(|error| panic!("{error}"));
@@ -55,7 +57,7 @@ fn error_of(directories: &[PathBuf]) -> Error {
     Store::open_over(directories, &small()).map(drop).expect_err("it does not open")
 }
 
-/// What stands in each extent of a file is not touched, but for its header.
+/// Destroys the header of each extent of a file, and nothing else.
 fn spoil_headers(data: &Path) {
     let file = fs::OpenOptions::new().write(true).open(data).expect("it is there");
     let bytes = file.metadata().expect("it is there").len();
@@ -64,7 +66,7 @@ fn spoil_headers(data: &Path) {
     }
 }
 
-/// Nobody knows of extents what they are, and no page is damaged.
+/// The contents of extents are not recorded anywhere, but no page is damaged.
 #[test]
 fn pages_are_saved_that_lie_where_nothing_says_what_they_are() {
     let scratch = Scratch::new();
@@ -164,7 +166,7 @@ fn one_directory_whose_disk_fails_is_done_without() {
 fn what_several_directories_lack_is_blamed_on_none_of_them() {
     let scratch = Scratch::new();
     let directories = filled(&scratch);
-    // All pages of the manifest, and what they would be rebuilt from.
+    // All pages of the manifest, and the pages from which they would be rebuilt.
     let is_manifest = |page: &[u8]| page[22..24] == [8, 5];
     let files: Vec<Vec<u8>> = directories
         .iter()
@@ -187,7 +189,7 @@ fn what_several_directories_lack_is_blamed_on_none_of_them() {
     assert!(!words.contains("away"), "{words}");
 }
 
-/// Who hears of pairs may panic: the thread that drove the reader ends, and gives the files back.
+/// A panic in the progress callback ends the reader's thread and releases the files.
 #[test]
 fn what_was_begun_ends_with_a_panic_of_the_caller() {
     let scratch = Scratch::new();
@@ -206,7 +208,7 @@ fn what_was_begun_ends_with_a_panic_of_the_caller() {
             let saved = scratch.path().join(format!("{name} of {members}"));
             panics(&|| drop(repair(&directories, &saved, &small(), |_| panic!("as it wants"))));
             save(&directories, &saved);
-            // The next one is saved from its pages.
+            // Lets the next repair use the pages alone.
             for directory in &directories {
                 fs::write(directory.join("LEVELHEAD"), "nothing").expect("it is ours");
             }

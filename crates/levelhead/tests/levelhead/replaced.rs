@@ -1,4 +1,5 @@
-//! Directories that were replaced, by nothing, by an older copy or in part: they are filled, and stand in for another one then.
+//! Directories that were replaced by nothing, by an older copy or in part: they are filled, and can
+//! then stand in for another one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +12,7 @@ use levelhead::{DirectoryState, Error, Options, Store};
 use crate::everything::pause;
 use crate::scratch::{Scratch, by_threads, faulty, small};
 
-/// The system's number of a disk that is full.
+/// The error number of a full disk.
 const ENOSPC: i32 = 28;
 
 fn key(n: u32) -> Vec<u8> {
@@ -22,7 +23,7 @@ fn open(directories: &[PathBuf], options: &Options) -> Store {
     Store::open_over(directories, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A life of the store, in which keys get a new value.
+/// One run of the store, in which all keys get a new value.
 fn live(directories: &[PathBuf], value: u8) {
     let store = open(directories, &small());
     (0..500).for_each(|n| store.put(&key(n), &[value; 300]).expect("there is room"));
@@ -36,7 +37,7 @@ fn check(store: &Store, value: u8) {
     }
 }
 
-/// The store is open until all of its directories have all.
+/// Keeps the store open until all of its directories are complete.
 fn fill(directories: &[PathBuf], options: &Options) {
     let store = open(directories, options);
     let is_whole = |(_, state): &(PathBuf, DirectoryState)| *state == DirectoryState::Whole;
@@ -51,7 +52,7 @@ fn fill(directories: &[PathBuf], options: &Options) {
     panic!("it is not filled within half a minute: {:?}", store.directories());
 }
 
-/// Any directory may be lost.
+/// Checks that any one directory may be lost.
 fn check_without_each(directories: &[PathBuf], value: u8) {
     for directory in directories {
         let aside = directory.with_extension("aside");
@@ -101,9 +102,9 @@ fn a_directory_that_is_lost_is_made_anew_where_that_is_asked_for() {
         fill(&directories, &replaces);
         live(&directories, 3);
         check_without_each(&directories, 3);
-        // There is nothing to replace any more.
+        // Nothing is left to replace.
         fill(&directories, &replaces);
-        // Of two that are lost nothing can be made.
+        // With two lost directories nothing can be recreated.
         directories[1..].iter().for_each(|it| fs::remove_dir_all(it).expect("it is ours"));
         let refused = Store::open_over(&directories, &replaces);
         assert!(matches!(refused, Err(Error::Missing(_))), "{:?}", refused.map(drop));
@@ -122,7 +123,7 @@ fn what_a_directory_is_is_written_again_beside_its_pages() {
     live(&directories, 2);
     assert_eq!(fs::read(&identity).expect("it is there again"), before);
     check_without_each(&directories, 2);
-    // What is somebody else's is not touched.
+    // A file of another store is not touched.
     fs::remove_file(&identity).expect("it is ours");
     fs::copy(directories[1].join("data"), directories[0].join("data")).expect("both are ours");
     let others = fs::read(directories[0].join("data")).expect("it is there");
@@ -182,7 +183,7 @@ fn nothing_is_made_for_a_store_that_somebody_has() {
     assert!(matches!(refused(&directories, &replaces()), Error::InUse(_)));
     assert!(!directories[1].exists(), "it was made");
     drop(store);
-    // Nor is anything written to one that has lost its LEVELHEAD.
+    // A directory that has lost its LEVELHEAD is not written to, either.
     fill(&directories, &replaces());
     fs::remove_file(directories[0].join("LEVELHEAD")).expect("it is ours");
     let store = open(&directories, &Options { read_only: true, ..small() });
@@ -205,7 +206,8 @@ fn a_name_that_nobody_knows_is_not_made_anew() {
         other => panic!("{other:?}"),
     }
     assert!(!mistyped.exists(), "it was made");
-    // It is, where that is said too; so is one that is there, and empty, as a new disk is.
+    // It is recreated if `degraded` is set, too. An empty existing directory, such as a new disk,
+    // is used as well.
     fill(&directories, &Options { degraded: true, ..replaces() });
     directories[1] = scratch.path().join("new disk");
     fs::create_dir(&directories[1]).expect("it is ours");
@@ -221,7 +223,7 @@ fn what_is_in_the_place_of_a_lost_file_stays() {
     let scratch = Scratch::new();
     let directories = without_one(&scratch);
     let (identity, data) = (directories[1].join("LEVELHEAD"), directories[1].join("data"));
-    // Another's, and others' in the place of what is half made.
+    // Another program's files, also under the names of the store's temporary files.
     let (others, elsewhere) =
         (scratch.path().join("another's"), scratch.path().join("not mounted"));
     fs::write(&others, "text").expect("it is ours");
@@ -232,7 +234,7 @@ fn what_is_in_the_place_of_a_lost_file_stays() {
     fill(&directories, &replaces());
     assert_eq!(fs::read_to_string(&others).expect("it is there"), "text");
     assert!(directories[1].join("lost+found").is_dir());
-    // A link to a disk that is not mounted, with its LEVELHEAD and without.
+    // A link to a disk that is not mounted, with a LEVELHEAD beside it and without.
     for is_named in [true, false] {
         fs::remove_file(&data).expect("it is ours");
         symlink(&elsewhere, &data).expect("it is ours");
@@ -254,7 +256,7 @@ fn replacing_and_only_reading_are_not_asked_for_at_once() {
     let directories = without_one(&scratch);
     let both = Options { read_only: true, ..replaces() };
     assert!(matches!(refused(&directories, &both), Error::Invalid(_)));
-    // Who reads, and would have it replaced otherwise, reads.
+    // Opening for reading ignores `replace_lost`.
     let store = Store::open_to_read(&directories, &replaces());
     check(&store.unwrap_or_else(|error| panic!("{error}")), 1);
     assert!(!directories[1].exists(), "it was made");
@@ -276,7 +278,7 @@ fn a_directory_that_was_half_made_is_made() {
             let half = if *name == "LEVELHEAD" { &identity[..] } else { b"# A Level" };
             fs::write(directories[1].join(name), half).expect("it is ours");
         }
-        // Whoever does not ask for it goes on without.
+        // Without `replace_lost` the store runs without the directory.
         live(&directories, value);
         assert!(!directories[1].join("data").exists(), "{made:?}");
         fill(&directories, &replaces());
@@ -291,7 +293,7 @@ fn a_directory_is_made_anew_once_its_disk_has_room() {
     let mut directories = scratch.directories(3);
     directories[1] = fs.path().join("d");
     let (usual, replaces) = (by_threads(), Options { replace_lost: true, ..by_threads() });
-    // Of one directory there are no others: it would be empty.
+    // A store in one directory has no other directories to restore from: it would be empty.
     Store::open(&directories[0], &replaces).map(drop).expect_err("nothing to make it from");
     let store = open(&directories, &usual);
     (0..500).for_each(|n| store.put(&key(n), &[1; 300]).expect("there is room"));

@@ -1,5 +1,6 @@
-//! Three directories of which one disk is full for a while, or all of them: writes are refused meanwhile and go on by themselves, no directory is
-//! given up, and nothing that was acknowledged is lost.
+//! Three directories of which one or all disks are full for a while. Writes are refused meanwhile
+//! and then continue without reopening, no directory is given up, and no acknowledged write is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,17 +14,17 @@ use crate::scratch::by_threads;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Bytes of a disk that is full soon.
+/// The size of a disk that is soon full, in bytes.
 const ROOM: u64 = 8 << 20;
 
 fn open(directories: &[PathBuf], windows: Windows) -> Store {
-    // Where one is left out it has another path than it had.
+    // A directory that is left out has a path other than the recorded one.
     let options =
         Options { durability: Durability::Group, degraded: true, windows, ..by_threads() };
     Store::open_over(directories, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Puts until one is refused or all are there, and notes what was acknowledged as durable.
+/// Puts until one is refused or all are done, and records those acknowledged as durable.
 fn put_some(store: &Store, map: &mut Map, numbers: std::ops::Range<u64>) -> Option<Error> {
     let mut waiting = Map::new();
     for n in numbers {
@@ -40,7 +41,7 @@ fn put_some(store: &Store, map: &mut Map, numbers: std::ops::Range<u64>) -> Opti
     None
 }
 
-/// All that was acknowledged is there.
+/// Checks that all acknowledged pairs exist.
 fn check(store: &Store, map: &Map, when: &str) {
     for (key, value) in map {
         let found = store.get(key).unwrap_or_else(|error| panic!("{when}: {error}"));
@@ -52,7 +53,8 @@ fn are_whole(store: &Store) -> bool {
     store.directories().iter().all(|(_, state)| *state == DirectoryState::Whole)
 }
 
-/// A store of three directories on disks of their own that is refused a put, because some of the disks are full. What of it was acknowledged.
+/// Fills a store over three directories on separate disks until a put is refused, because some
+/// disks are full. Returns the store and its acknowledged pairs.
 fn filled(
     (drives, directories): &(Vec<FaultFs>, Vec<PathBuf>),
     full: &[usize],
@@ -76,7 +78,7 @@ fn full_disks_of_three_that_get_room_need_no_new_opening() {
         let (store, mut map) = filled(&three, full, windows);
         let (drives, directories) = three;
         check(&store, &map, "while it is full");
-        // Nobody waits for it.
+        // Writes are refused instead of waiting for space.
         until(|| store.put(b"more", b"x").err());
         store.settle();
         store.compact().expect_err("there is no room");
@@ -94,7 +96,7 @@ fn full_disks_of_three_that_get_room_need_no_new_opening() {
         check(&store, &map, "with room again");
         assert!(are_whole(&store), "{full:?}: {:?}", store.directories());
         store.close().unwrap_or_else(|error| panic!("{error}"));
-        // Each has all that it has to have for another one.
+        // Each directory has all that it needs to stand in for another one.
         for gone in 0..3 {
             let mut others = directories.clone();
             others[gone] = others[gone].join("gone");
@@ -140,10 +142,11 @@ fn a_store_on_full_disks_can_be_closed() {
     }
 }
 
-/// Bytes of a value of which some thousands fill a store.
+/// The size of a value, in bytes; some thousands fill a store.
 const LARGE: usize = 16 << 10;
 
-/// Puts large values until one is refused or all are there. How many were taken, and why not all.
+/// Puts large values until one is refused or all are done. Returns the number of puts, and the
+/// error.
 fn put_large(store: &Store, numbers: std::ops::Range<u64>) -> (u64, Option<Error>) {
     for n in numbers.clone() {
         if let Err(error) = store.put_with(&key(n), &[n as u8; LARGE], Durability::None) {
@@ -160,15 +163,15 @@ fn check_large(store: &Store, numbers: impl Iterator<Item = u64>, when: &str) {
     }
 }
 
-/// Others have what is left of the disks.
+/// Lets other files use up the rest of the disks.
 fn fill_up(drives: &[FaultFs]) {
     for drive in drives {
         drive.set_faults(Faults { room: Some(1), ..Faults::default() });
     }
 }
 
-/// A store whose files have all their room takes deletes on a disk that is full, far more than memtables hold, and puts again
-/// where these have made room.
+/// A store with preallocated files takes deletes on a full disk, far more than memtables hold, and
+/// takes puts again once these have freed space.
 #[test]
 fn deletes_go_on_where_a_store_has_its_room_beforehand() {
     for count in [1, 3] {
@@ -184,7 +187,7 @@ fn deletes_go_on_where_a_store_has_its_room_beforehand() {
         for n in (0..there).filter(|n| !is_kept(n)) {
             store.delete(&key(n)).unwrap_or_else(|error| panic!("delete {n}: {error}"));
         }
-        // Deletes that are in the memtable still are looked at when a put is refused.
+        // Deletes that are still in the memtable are considered when a put is refused.
         until(|| store.put(b"more", b"x").ok());
         let (more, error) = put_large(&store, there..there + there / 3);
         assert!(error.is_none(), "{count}: {more} of {}, {error:?}", there / 3);
@@ -195,7 +198,8 @@ fn deletes_go_on_where_a_store_has_its_room_beforehand() {
     }
 }
 
-/// A store that got its room as it needed it gets all of it when that is asked for, or says that there is not as much.
+/// A store without preallocation gets all of its space when it is opened with it, or returns an
+/// error if the disk has too little.
 #[test]
 fn a_store_that_is_there_gets_all_of_its_room() {
     let Some((drives, directories)) = three() else { return };
@@ -214,7 +218,8 @@ fn a_store_that_is_there_gets_all_of_its_room() {
     check_large(&store, 0..2_000, "with all of its room");
 }
 
-/// A store that was to grow, and for which the disk had not as much, opens as it was, with all the room that it had.
+/// A store that could not grow, because the disk had too little space, opens with its former size
+/// and all of its space.
 #[test]
 fn a_store_that_could_not_grow_opens_as_it_was() {
     let Some((drives, directories)) = three() else { return };

@@ -1,4 +1,4 @@
-//! Stores that do not open any more: what is saved of them, beside a model of what was acknowledged.
+//! Salvage of stores that no longer open, compared with a model of the acknowledged writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -14,14 +14,15 @@ const KEYS: u64 = 1_500;
 const LOG: u8 = 7;
 const MANIFEST: u8 = 8;
 
-/// All that was ever written of each key, oldest first; nothing is a delete.
+/// All values that were ever written to each key, oldest first; `None` is a delete.
 type Model = BTreeMap<Vec<u8>, Vec<Option<Vec<u8>>>>;
 
 fn key(n: u64) -> Vec<u8> {
     format!("key {n:05}").into_bytes()
 }
 
-/// Writes at random, deletes among them, most of it flushed, the last of it in the log, each write of that in a group of its own.
+/// Writes random puts and deletes. Most are flushed; the last ones are in the log, each in a group
+/// of its own.
 fn written(directories: &[PathBuf], options: &Options, seed: u64) -> Model {
     let store = Store::open_over(directories, options).expect("it can be made");
     let (mut model, rng) = (Model::new(), &mut Rng::new(seed));
@@ -50,7 +51,7 @@ fn written(directories: &[PathBuf], options: &Options, seed: u64) -> Model {
     model
 }
 
-/// A page of a journal: where it is, its epoch, group and what follows its header.
+/// A page of a journal: its offset, epoch, group and bytes.
 struct JournalPage {
     at: u64,
     epoch: u32,
@@ -58,7 +59,7 @@ struct JournalPage {
     bytes: Vec<u8>,
 }
 
-/// The pages of a journal, also what is left of earlier epochs, by group.
+/// Returns the pages of a journal by group, including the remains of earlier epochs.
 fn all_of_journal(directory: &Path, kind: u8) -> Vec<JournalPage> {
     let file = data(directory);
     let mut bytes = vec![0; 4096];
@@ -75,7 +76,7 @@ fn all_of_journal(directory: &Path, kind: u8) -> Vec<JournalPage> {
     pages
 }
 
-/// The pages of a journal that count: those of the newest epoch.
+/// Returns the valid pages of a journal: those of the newest epoch.
 fn journal(directory: &Path, kind: u8) -> Vec<JournalPage> {
     let mut pages = all_of_journal(directory, kind);
     let newest = pages.iter().map(|page| page.epoch).max().expect("there are some");
@@ -95,7 +96,7 @@ fn flip(directory: &Path, at: u64) {
     file.write_all_at(&[byte[0] ^ 0x55], at).expect("it can be written");
 }
 
-/// What was saved, and what the report says.
+/// Returns the report of a repair, and the saved pairs.
 fn saved(directories: &[PathBuf], into: &Path, options: &Options) -> (Report, Model) {
     let report =
         repair(directories, into, options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
@@ -106,7 +107,8 @@ fn saved(directories: &[PathBuf], into: &Path, options: &Options) -> (Report, Mo
     (report, found)
 }
 
-/// What must be there is, with its newest value, but for `hit` keys; what is there was once written. Keys that came back.
+/// Checks that all keys except `hit` have their newest value, and that every saved value was once
+/// written. Returns the number of deleted keys that came back.
 fn check(model: &Model, found: &Model, hit: &BTreeSet<Vec<u8>>, what: &str) -> usize {
     let mut back = 0;
     for (key, values) in found {
@@ -142,7 +144,7 @@ fn copied(from: &[PathBuf], to: &[PathBuf]) {
     }
 }
 
-/// A store on one file, and a copy that is damaged.
+/// A store on one file, of which damaged copies are made.
 struct One {
     scratch: Scratch,
     model: Model,
@@ -155,7 +157,7 @@ impl One {
         Self { scratch, model }
     }
 
-    /// What is saved of the store after `damage`.
+    /// Returns the pairs that a repair saves after `damage`.
     fn damaged(&self, damage: impl FnOnce(&Path)) -> (Report, Model) {
         let [whole, broken, new] =
             ["whole", "broken", "new"].map(|name| self.scratch.path().join(name));
@@ -213,7 +215,7 @@ fn a_damaged_manifest_costs_no_pair() {
         );
         assert!(salvaged.lost.is_empty() && salvaged.older.is_empty());
     }
-    // All of it.
+    // All pages of the manifest.
     let (report, found) = one.damaged(|path| pages.iter().for_each(|page| flip(path, page.at + 9)));
     check(&one.model, &found, &BTreeSet::new(), "no manifest");
     assert!(report.salvaged.expect("it does not open").unsure > 0);
@@ -270,11 +272,13 @@ fn a_store_over_three_directories_is_saved_too() {
         let (report, found) = saved(&broken, &new, &options);
         (report, check(&model, &found, &BTreeSet::new(), what))
     };
-    // The pages of the manifest, and what they would be rebuilt from. Of an earlier epoch, too: without the newest checkpoint that would hold.
+    // The pages of the manifest, and the pages from which they would be rebuilt. Earlier epochs are
+    // included, because they would be used without the newest checkpoint.
     let pages = whole.iter().flat_map(|path| all_of_journal(path, MANIFEST));
     let places: BTreeSet<u64> = pages.map(|page| page.at).collect();
     copied(&whole, &broken);
-    // In another byte on each: one that is flipped in two of three pages is right in what they make the third of.
+    // A different byte on each: if the same byte were flipped in two of three pages, the third page
+    // rebuilt from them would be correct.
     for (member, path) in (0..).zip(&broken) {
         for at in &places {
             flip(path, at + 9 + member);
@@ -284,7 +288,7 @@ fn a_store_over_three_directories_is_saved_too() {
     let salvaged = report.salvaged.expect("it does not open");
     println!("no manifest on three: {back} deleted keys are back; {:?}", salvaged.doubts);
     assert!(!salvaged.doubts.is_empty());
-    // The words of all three, and of one.
+    // The LEVELHEAD of all three, and of one.
     for gone in [3, 1] {
         copied(&whole, &broken);
         for path in &broken[..gone] {
@@ -296,7 +300,7 @@ fn a_store_over_three_directories_is_saved_too() {
     }
 }
 
-/// Minutes, were its holes read: a store of one pair in a file of 16 GiB.
+/// A store of one pair in a file of 16 GiB: reading its holes would take minutes.
 #[test]
 fn a_store_in_a_large_file_with_little_in_it_is_saved_at_once() {
     for (directories, page_bytes) in [(1, 4096), (3, 4096), (1, 16 << 10), (3, 32 << 10)] {

@@ -1,4 +1,4 @@
-//! A directory of its own for each test, and small stores in it.
+//! A scratch directory for each test, and options for small stores.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -13,10 +13,10 @@ use levelhead::{Durability, Io, Options, Store};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// How a process ends that had nothing to wait for and did not come to its end.
+/// The exit code of a process that hung.
 pub(crate) const STANDS_STILL: i32 = 93;
 
-/// A directory that goes with it.
+/// A directory that is removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -43,7 +43,8 @@ impl Drop for Scratch {
     }
 }
 
-/// A store of 64 MiB that flushes after a MiB; nothing waits for a drive to be durable but what says so.
+/// Options of a store of 64 MiB with memtables of 1 MiB; writes wait for durability only if they
+/// ask for it.
 pub(crate) fn small() -> Options {
     Options {
         capacity_bytes: 64 << 20,
@@ -58,8 +59,9 @@ pub(crate) fn small() -> Options {
     }
 }
 
-/// The same for a file system of this process. With `io_uring` a thread that has a lock of the allocator may be interrupted by work of the ring, which
-/// waits for that file system, and that for the allocator (decision 57).
+/// The same for a file system that this process serves. With `io_uring`, work of the ring may
+/// interrupt a thread that holds a lock of the allocator; that work waits for the file system,
+/// which waits for the allocator (decision 57).
 pub(crate) fn by_threads() -> Options {
     Options { io: Io::Threads, ..small() }
 }
@@ -68,7 +70,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Store {
     Store::open(path, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a call returns, and how long it took.
+/// Returns the result of a call and its duration.
 #[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test that measures")]
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     let begun = std::time::Instant::now();
@@ -76,19 +78,19 @@ pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     (returned, begun.elapsed())
 }
 
-/// What a person asked for by an environment variable.
+/// Returns the value of an environment variable with which a user configures the trials.
 #[expect(clippy::disallowed_methods, reason = "what a person wants of the trials")]
 pub(crate) fn wanted<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
-/// The seeds of trials: so many, or the one that is replayed.
+/// Returns the seeds of trials: `0..most`, or the one to be replayed.
 pub(crate) fn seeds(most: u64) -> Range<u64> {
     wanted("LEVELHEAD_SEED").map_or(0..most, |only: u64| only..only + 1)
 }
 
-/// Runs an ignored test in a process of its own, which says what was acknowledged, and kills it after so many lines. The last number that
-/// it said.
+/// Runs an ignored test in a separate process, which prints the acknowledged writes, and kills it
+/// after `acknowledgements` lines. Returns the last number printed.
 pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
     let mut heard = 0;
     told_while(test, |_| {
@@ -97,13 +99,13 @@ pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
     })
 }
 
-/// Runs an ignored test in a process of its own, which says what was acknowledged. It is killed when `goes_on` says no. The last
-/// number that it said.
+/// Runs an ignored test in a separate process, which prints the acknowledged writes, and kills it
+/// when `goes_on` returns false. Returns the last number printed.
 pub(crate) fn told_while(test: &str, goes_on: impl FnMut(u32) -> bool) -> Option<u32> {
     told_while_told(test, &[], goes_on)
 }
 
-/// The same, with variables of the environment that the process is told.
+/// The same, with environment variables for the process.
 pub(crate) fn told_while_told(
     test: &str,
     variables: &[(&str, &OsStr)],
@@ -132,7 +134,8 @@ pub(crate) fn told_while_told(
     last
 }
 
-/// A file system that loses what was not synced; nothing, said aloud, where there is no FUSE.
+/// Mounts a file system that loses data that was not synced. Returns `None`, with a message, if
+/// FUSE is not available.
 pub(crate) fn faulty(seed: u64) -> Option<FaultFs> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("faulty-{}-{number}", std::process::id());

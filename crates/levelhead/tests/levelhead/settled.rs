@@ -1,4 +1,5 @@
-//! What callers are told of handles, snapshots, options and errors: by types, not by words alone.
+//! Results and errors of handles, snapshots and options are distinguished by type, not only by
+//! message.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use levelhead::{Closed, Durability, Error, Options, Statistics, Store, WantOf};
 
 use crate::scratch::{Scratch, open, small};
 
-/// Pairs of 4,000 bytes: twice as many, and what is written in the background, do not fit in a small store.
+/// Pairs of 4,000 bytes: twice as many, plus background writes, do not fit in a small store.
 const KEYS: u32 = 6_000;
 
 #[test]
@@ -42,7 +43,7 @@ fn what_was_settled_when_a_store_was_made_is_not_passed_over() {
                 other => panic!("{:?}", other.map(drop)),
             }
         }
-        // The same is no wish, nor is the default.
+        // The store's own values and the defaults are accepted.
         for options in [made, Options { memory_bytes: 16 << 20, ..Options::default() }] {
             drop(Store::open_over(&paths, &options).unwrap_or_else(|error| panic!("{error}")));
         }

@@ -1,5 +1,6 @@
-//! Something else where a store has its files: a pipe, a socket, a directory, a device, a link that leads nowhere. Each is told in
-//! words; nothing waits for it, and nothing is written through it.
+//! Other objects in the place of a store's files: a pipe, a socket, a directory, a device, a link
+//! that leads nowhere. Each gives an error with an explanation; nothing waits for it, and nothing
+//! is written through it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +15,7 @@ use levelhead::{Error, Store, repair};
 
 use crate::scratch::{Scratch, open, small};
 
-/// Longer than anything here takes: opening a pipe waits for ever.
+/// Longer than any call here takes; opening a pipe would block forever.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAIRS: u32 = 500;
 
@@ -23,7 +24,7 @@ enum Stranger {
     Pipe,
     Socket,
     Directory,
-    /// It has no end.
+    /// An endless device.
     Device,
     /// A link to itself.
     Loop,
@@ -33,7 +34,7 @@ const ALL: [Stranger; 5] =
     [Stranger::Pipe, Stranger::Socket, Stranger::Directory, Stranger::Device, Stranger::Loop];
 
 impl Stranger {
-    /// Takes the place of what is at `path`.
+    /// Replaces the file at `path`.
     fn take_place(self, path: &Path) {
         let _gone = fs::remove_file(path);
         match self {
@@ -64,7 +65,7 @@ fn check_all(store: &Store) {
     }
 }
 
-/// What a call returns, unless it hangs.
+/// Returns the result of a call; panics if it hangs.
 fn returned<T: Send + 'static>(what: &str, call: impl FnOnce() -> T + Send + 'static) -> T {
     let (told, returned) = mpsc::channel();
     let caller = thread::Builder::new().spawn(move || told.send(call()));
@@ -74,7 +75,7 @@ fn returned<T: Send + 'static>(what: &str, call: impl FnOnce() -> T + Send + 'st
     returned
 }
 
-/// Opening says in words what is the matter with `path`.
+/// Checks that opening returns an error that names `path`.
 fn check_is_told(what: &str, directories: Vec<PathBuf>, path: &Path) {
     let error = returned(what, move || Store::open_over(&directories, &small()).map(drop));
     let error = error.expect_err(what);
@@ -97,7 +98,8 @@ fn strangers_in_the_place_of_a_store_s_files_are_told() {
             let into = scratch.path().join("saved");
             let (from, to) = (directories.clone(), into.clone());
             let saved = returned(&what, move || repair(&from, &to, &small(), |_| ()));
-            // What a directory said the pages say as well, and the pages of one of several the others have.
+            // The pages also have the contents of `LEVELHEAD`, and the other directories have the
+            // pages of one.
             let is_left = name == "LEVELHEAD" || members > 1;
             assert_eq!(saved.is_ok(), is_left, "{what}: {saved:?}");
             if is_left {
@@ -121,7 +123,7 @@ fn strangers_where_a_store_is_to_be_made_are_left_alone() {
     }
 }
 
-/// `LEVELHEAD` is written beside its place first.
+/// `LEVELHEAD` is first written under a temporary name.
 #[test]
 fn strangers_beside_levelhead_are_not_written_through() {
     let scratch = Scratch::new();

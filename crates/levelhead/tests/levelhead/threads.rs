@@ -48,7 +48,8 @@ fn threads_share_a_store() {
     assert!(statistics.flushes > 0, "{statistics:?}");
 }
 
-/// A value that says what it is: of short ones several are in a page, long ones have two.
+/// Returns a value that identifies its key and version. Several short ones fit in a page; a long
+/// one takes two pages.
 fn told(key: u32, version: u32) -> Vec<u8> {
     let words = if key.is_multiple_of(8) { 1_500 } else { 200 + key as usize % 100 };
     (0..words).flat_map(|word| (key ^ version << 16 ^ word as u32).to_le_bytes()).collect()
@@ -84,7 +85,8 @@ fn readers_find_whole_values_while_extents_are_collected() {
                     })
                 })
                 .collect();
-            // Some of what each extent holds is written anew, so that all of them are moved and used again meanwhile.
+            // Overwrites a part of each extent, so that all extents are collected and reused
+            // meanwhile.
             scope.spawn(|| {
                 for n in 0_u64.. {
                     let key = (runtime::mix64(!n) % u64::from(KEYS / 2)) as u32;
@@ -124,7 +126,8 @@ fn who_panics_and_has_the_last_handle_closes_the_store() {
     assert_eq!(found.as_deref(), Some(&b"value"[..]));
 }
 
-/// Whoever makes a store removes what another one left half made, but not what another one is making.
+/// The creator of a store removes the remains of an interrupted creation, but not the files of one
+/// in progress.
 #[test]
 fn of_those_who_make_a_store_at_one_time_one_does() {
     const MAKERS: u8 = 4;

@@ -1,4 +1,5 @@
-//! Ranges that are read from both ends in turns, over keys whose versions and deletions lie in many levels: a flush comes after every few writes.
+//! Ranges that are read alternately from both ends, over keys with versions and tombstones in many
+//! levels: a flush follows every few writes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,21 +9,21 @@ use runtime::Rng;
 
 use crate::scratch::{Scratch, open, seeds, small, wanted};
 
-/// Few enough that most keys are deleted somewhere above an older version.
+/// Few keys, so that most have a tombstone above an older version.
 const KEYS: u64 = 60;
 /// Writes of a trial.
 const WRITES: u64 = 600;
-/// Trials; `LEVELHEAD_ROUNDS` asks for more.
+/// Trials; `LEVELHEAD_ROUNDS` sets another number.
 const TRIALS: u64 = 6;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn key(n: u64) -> Vec<u8> {
-    // One is a prefix of another, as in `b`, `b7`, `b70`.
+    // Some keys are prefixes of others, such as `7` and `70`.
     n.to_string().into_bytes()
 }
 
-/// Two bounds in order.
+/// Returns two bounds in order.
 fn bounds(rng: &mut Rng) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let mut keys = [key(rng.below(KEYS)), key(rng.below(KEYS))];
     keys.sort();
@@ -36,13 +37,13 @@ fn bounds(rng: &mut Rng) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     }
 }
 
-/// Takes all pairs, changing ends as `rng` draws; they are to be those of the map, each once.
+/// Reads all pairs, from ends that `rng` chooses, and compares them with the map's.
 fn check(make: impl Fn((Bound<&[u8]>, Bound<&[u8]>)) -> Range, map: &Map, rng: &mut Rng) {
     let (low, high) = bounds(rng);
     let slices = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
     let mut range = make(slices);
     let mut expected = map.range((low.clone(), high.clone()));
-    // Runs in one direction of one pair, or of more than are fetched at a time.
+    // Steps in one direction: one pair, or more pairs than one fetch returns.
     let longest = [1, 3, 12][rng.below(3) as usize];
     loop {
         let is_back = rng.below(2) == 0;
@@ -62,7 +63,7 @@ fn check(make: impl Fn((Bound<&[u8]>, Bound<&[u8]>)) -> Range, map: &Map, rng: &
     }
 }
 
-/// A number of keys in a row goes at once: newer deletions lie over all that is older.
+/// Deletes consecutive keys, so that new tombstones cover all older versions.
 fn delete_some(store: &Store, map: &mut Map, rng: &mut Rng) {
     let from = rng.below(KEYS);
     for n in from..(from + rng.below(20)).min(KEYS) {

@@ -1,4 +1,4 @@
-//! Windows that the store keeps on three directories: what is read meanwhile, what does not wait, and how they end.
+//! Windows on three directories: reads meanwhile, writes that do not wait, and the end of windows.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ fn statistics(store: &Store) -> WindowStatistics {
     store.statistics().windows.expect("there are windows")
 }
 
-/// Looks at the windows until they are so.
+/// Polls the windows until the condition holds.
 fn wait_until(store: &Store, is_so: impl Fn(&WindowStatistics) -> bool) -> WindowStatistics {
     for _ in 0..60_000 {
         let now = statistics(store);
@@ -82,7 +82,7 @@ fn what_is_written_is_read_from_the_others_or_from_the_cache() {
     check(&store, 0..20_000, "at the end");
 }
 
-/// If they waited for slots, each of them would take one of every member.
+/// If they waited for slots, each write would take one slot of every member.
 #[test]
 fn writes_that_are_durable_wait_for_no_slot() {
     let scratch = Scratch::new();
@@ -103,7 +103,7 @@ fn a_store_may_be_closed_in_any_part_of_a_slot_and_go_on_without_windows() {
     for (round, part) in (0..).zip([Some(And), Some(Und), Some(Udt), Some(Lockdown), None]) {
         let store = open(&directories, &rails());
         put(&store, round * 3_000..(round + 1) * 3_000, Durability::None);
-        // Short parts may go by unseen.
+        // Short parts may pass unobserved.
         for _ in 0..200 {
             let members = statistics(&store).members;
             if part.is_none_or(|part| members.contains(&part)) {
@@ -128,7 +128,7 @@ fn a_member_that_is_lost_is_passed_over() {
     let store = open(&directories, &rails());
     put(&store, 0..5_000, Durability::Interval);
     store.sync().expect("it can be made durable");
-    // All that it is asked fails from now on.
+    // All requests to it fail from now on.
     fs.cut();
     put(&store, 5_000..12_000, Durability::Interval);
     store.settle();
@@ -141,7 +141,7 @@ fn a_member_that_is_lost_is_passed_over() {
     let windows = statistics(&store);
     assert!(windows.slots > slots, "the others go on: {windows:?}");
     store.close().unwrap_or_else(|error| panic!("{error}"));
-    // It comes back with what it had, and is brought up to date while windows run.
+    // The member returns with its old data, and is brought up to date while windows run.
     fs.power_on();
     let store = open(&directories, &rails());
     check(&store, 0..14_000, "with all again");
@@ -162,7 +162,7 @@ fn a_simulated_drive_has_windows_of_its_own() {
     let windows = wait_until(&store, |now| now.slots > 0 && now.direct_reads > 0);
     assert_eq!((windows.members.len(), windows.writes_in_dtwin), (4, 0), "{windows:?}");
     store.close().expect("it is made durable");
-    // What is stored is in the files, and the drive may be another one, or none.
+    // The data are in the files, so the store opens with another simulated drive or without one.
     for options in
         [Options { simulated_drive: None, windows: Windows::Off, ..options.clone() }, options]
     {
@@ -184,7 +184,8 @@ fn a_simulated_drive_that_does_not_do_is_refused() {
             other => panic!("{:?}", other.map(drop)),
         }
     }
-    // One without windows takes reads and writes; one that is smaller than was asked for makes the store smaller.
+    // A drive without windows takes reads and writes. A drive smaller than the requested capacity
+    // makes the store smaller.
     let scratch = Scratch::new();
     let large = Options { capacity_bytes: 1 << 40, ..options("baseline-15gb") };
     let store = Store::open(scratch.path(), &large).unwrap_or_else(|error| panic!("{error}"));

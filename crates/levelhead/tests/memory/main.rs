@@ -1,4 +1,5 @@
-//! Memory of a process with a store, by the allocator of the system: the other tests have one of their own.
+//! The memory of a process with a store under the system's allocator; the other tests use another
+//! allocator.
 
 mod memory;
 #[path = "../levelhead/scratch.rs"]

@@ -1,8 +1,10 @@
-//! What a process with a store takes of memory beside a writer that goes flat out, with `trim_heap`: no more than the rule in the documentation of
-//! [`Options`] has it, which is for the allocator of the system, glibc's.
+//! Checks that a process with a store and a writer at full speed, with `trim_heap`, uses no more
+//! memory than the rule in the documentation of [`Options`] allows. The rule is for glibc's
+//! allocator.
 //!
-//! The store was loaded by another process, which was killed with the log as long as it becomes. So what is in memory when the
-//! writer begins was read while the store was opened, by a thread that frees nothing afterwards.
+//! Another process loads the store and is killed when the log has its maximum length. So the memory
+//! in use when the writer starts was allocated during recovery, by a thread that frees nothing
+//! afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,14 +13,14 @@ use levelhead::{Batch, Durability, Options, Store};
 
 use crate::scratch::{Scratch, open, small, told_while_told, wanted};
 
-/// How large a store and its memory are.
+/// The size of a store and of its memory.
 struct Size {
     name: &'static str,
     memory_mib: u64,
     memtable_mib: u64,
-    /// Keys in it: so many that their index is some two thirds of the memory.
+    /// Keys in the store: their index takes about two thirds of the memory.
     keys: u32,
-    /// Memtables that the writer fills: so many that much of the index is replaced.
+    /// Memtables that the writer fills: enough to replace much of the index.
     memtables: u64,
 }
 
@@ -28,13 +30,13 @@ const SIZES: [Size; 3] = [
     Size { name: "large", memory_mib: 170, memtable_mib: 32, keys: 790_000, memtables: 5 },
 ];
 
-/// Keys are long, so that an index that is large is soon made.
+/// Long keys make the index large quickly.
 const KEY_BYTES: u32 = 128;
-/// Memtables that are filled before the process is killed that loads.
+/// Memtables that the loading process fills before it is killed.
 const LAST_MEMTABLES: u64 = 3;
-/// Keys in a batch of the load, whose values are short so that it is a short one.
+/// Keys in a batch of the load. The values are short, so that loading is fast.
 const BATCH: u32 = 500;
-/// What the processes are told, in variables of the environment.
+/// The environment variables that configure the processes.
 const SIZE: &str = "LEVELHEAD_MEMORY_SIZE";
 const PLACE: &str = "LEVELHEAD_MEMORY_PLACE";
 
@@ -70,13 +72,13 @@ impl Size {
         }
     }
 
-    /// By the rule in the documentation of [`Options`], in MiB.
+    /// Returns the memory that the rule in the documentation of [`Options`] allows, in MiB.
     fn allowed(&self) -> u64 {
         self.memory_mib + 4 * self.memtable_mib + 32
     }
 }
 
-/// Most resident memory of this process so far, in MiB.
+/// Returns the peak resident memory of this process, in MiB.
 fn most_resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel says it");
@@ -104,7 +106,7 @@ fn loads() {
     thread::park();
 }
 
-/// Puts values of 1 KiB, reads on another thread, and says how much memory that took.
+/// Puts values of 1 KiB, reads on another thread, and prints the memory used.
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
 fn puts_and_says_what_it_takes() {
@@ -127,7 +129,8 @@ fn puts_and_says_what_it_takes() {
     println!("acknowledged {}", most_resident());
 }
 
-/// What the process of that name says of a store of that size in a directory. It is killed as soon as it has.
+/// Runs the test `name` in a separate process on a store of that size, and kills it after its first
+/// output. Returns the number printed.
 fn said(name: &str, size: &Size, scratch: &Scratch) -> u64 {
     let told = [(SIZE, size.name.as_ref()), (PLACE, scratch.path().as_os_str())];
     let said = told_while_told(name, &told, |_| false);

@@ -1,8 +1,9 @@
-//! How the executor sleeps, and how others wake it.
+//! Sleeping and waking of the executor.
 //!
-//! One word says whether it sleeps: whoever has something for it leaves that where it looks before it goes to
-//! sleep, then rings, which costs a call to the system only if it does sleep. What it sleeps in is the ring,
-//! which also brings the ends of its I/O, or where there is none the word itself (a futex).
+//! One word records whether the executor sleeps. Another thread first stores its letter where the
+//! executor looks before it sleeps, and then rings the bell; this costs a system call only if the
+//! executor sleeps. The executor sleeps in the ring, which also delivers completed I/O, or without
+//! a ring on the word itself (a futex).
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const ASLEEP: u32 = 1;
 /// See the module's documentation.
 pub(crate) struct Bell {
     state: AtomicU32,
-    /// Where I/O goes through a ring: that one.
+    /// The ring, if I/O uses one.
     ring: Option<Arc<RingBell>>,
 }
 
@@ -28,9 +29,10 @@ impl Bell {
         Self { state: AtomicU32::new(AWAKE), ring }
     }
 
-    /// Wakes the executor if it sleeps, or is about to.
+    /// Wakes the executor if it sleeps or is about to.
     pub(crate) fn ring(&self) {
-        // Sequentially consistent, as in `sleep`: of "there is something" and "it sleeps" one side sees the other's.
+        // Sequentially consistent, as in `sleep`: at least one side sees the other's store, the
+        // letter or the state.
         if self.state.swap(AWAKE, Ordering::SeqCst) == ASLEEP {
             if let Some(ring) = &self.ring {
                 ring.wake();
@@ -41,26 +43,27 @@ impl Bell {
         }
     }
 
-    /// Hands what is queued in the ring to the kernel, which takes a write longer than a Get takes of the runtime: nobody has to hold that
-    /// meanwhile.
+    /// Submits the operations queued in the ring to the kernel. For a write this takes longer than
+    /// a Get holds the runtime, so call it without holding the runtime.
     pub(crate) fn submit(&self) {
         if let Some(ring) = &self.ring {
             ring.submit();
         }
     }
 
-    /// From now on whoever rings wakes. What was left before that has to be looked for after this.
+    /// Announces the sleep: from now on a ring wakes the executor. Letters sent before must be
+    /// checked after this call.
     pub(crate) fn lie_down(&self) {
         self.state.store(ASLEEP, Ordering::SeqCst);
     }
 
-    /// Takes [`Self::lie_down`] back.
+    /// Cancels [`Self::lie_down`].
     pub(crate) fn get_up(&self) {
         self.state.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Sleeps until somebody rings, I/O of the ring has ended, or `longest` is over. Hands what is queued in
-    /// the ring to the kernel in the same call. May end early.
+    /// Sleeps until a ring, the end of an I/O, or the end of `longest`. Submits the operations
+    /// queued in the ring in the same system call. May return early.
     pub(crate) fn sleep(&self, longest: Option<Duration>) {
         let slept = match &self.ring {
             Some(ring) => ring.wait(longest),
@@ -77,7 +80,7 @@ impl Bell {
             futex::Timespec::try_from(span).expect("a span of 64 bits of nanoseconds fits")
         });
         match futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, longest.as_ref()) {
-            // Woken before it slept; disturbed by a signal; the time is over.
+            // Rung before it slept, interrupted by a signal, or timed out.
             Ok(())
             | Err(
                 rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::TIMEDOUT,

@@ -1,4 +1,4 @@
-//! Work that is heavy on the processor and touches nothing of the runtime's.
+//! Processor-heavy work that does not use the runtime.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,19 +14,19 @@ struct State<T> {
     waiter: Option<Waker>,
 }
 
-/// A result to come. See [`crate::Handle::compute`].
+/// The future result of a computation. See [`crate::Handle::compute`].
 #[must_use = "the result comes to whoever awaits it"]
 pub struct Compute<T> {
     kind: Kind<T>,
 }
 
 enum Kind<T> {
-    /// Virtual time: it was done at once.
+    /// In virtual time: it was computed immediately.
     Done(Option<T>),
     Elsewhere(Arc<Mutex<State<T>>>),
 }
 
-// What is computed is never pinned in place.
+// The result is never pinned.
 impl<T> Unpin for Compute<T> {}
 
 impl<T> Compute<T> {

@@ -9,18 +9,20 @@ use std::sync::Arc;
 use super::op::{Op, What};
 use crate::{Mutex, PageImage};
 
-/// Buffers are at multiples of this, a page of memory: a drive that has to be told of a second page takes longer (decision 40).
+/// The alignment of buffers: a page of memory. A buffer across two pages takes a drive longer
+/// (decision 40).
 const ALIGNMENT: usize = 4096;
 
-/// Buffers that are kept for who comes next. As many as threads use at a time, up to this; each has the size of one read.
+/// The maximum number of buffers kept for later reads. As many are kept as threads use
+/// concurrently; each has the size of one read.
 const MOST_KEPT: usize = 64;
 
-/// Buffers for reads of one size, used again and again. Clones are handles to the same ones.
+/// A pool of buffers for reads of one size. Clones share the pool.
 #[derive(Clone, Default)]
 pub struct ReadBuffers(Arc<Mutex<Vec<PageImage>>>);
 
 impl ReadBuffers {
-    /// One of so many bytes. What stands in it is left of another read.
+    /// Returns a buffer of `bytes` bytes, with the contents of an earlier read.
     fn take(&self, bytes: usize) -> PageImage {
         let kept = self.0.lock().pop().filter(|kept| kept.bytes().len() == bytes);
         kept.unwrap_or_else(|| PageImage::zeroed(bytes, ALIGNMENT))
@@ -28,7 +30,7 @@ impl ReadBuffers {
 
     fn give_back(&self, mut buffer: PageImage) {
         if buffer.bytes_mut().is_none() {
-            return; // somebody shares it
+            return; // The buffer is shared.
         }
         let mut kept = self.0.lock();
         if kept.len() < MOST_KEPT {
@@ -37,7 +39,7 @@ impl ReadBuffers {
     }
 }
 
-/// A read of a file that whoever has it carries out, on any thread and without the runtime.
+/// A read of a file that can be performed on any thread, without the runtime.
 pub struct FileRead {
     file: Arc<File>,
     offset: u64,
@@ -45,22 +47,22 @@ pub struct FileRead {
     buffers: ReadBuffers,
 }
 
-/// What was read. Whoever wants it for longer than a moment copies it: the buffer is used again.
+/// The bytes of a read. Copy them if they are needed for long, because the buffer is reused.
 pub struct ReadBytes {
     image: PageImage,
     buffers: ReadBuffers,
 }
 
 impl FileRead {
-    /// Of so many bytes from `offset` on.
+    /// Creates a read of `bytes` bytes from `offset` on.
     pub fn new(file: &Arc<File>, offset: u64, bytes: usize, buffers: &ReadBuffers) -> Self {
         Self { file: Arc::clone(file), offset, bytes, buffers: buffers.clone() }
     }
 
-    /// Reads, and waits for it.
+    /// Performs the read, and blocks until it ends.
     ///
     /// # Errors
-    /// What the system says; `UnexpectedEof` if the file ends before that.
+    /// Returns the system's error; `UnexpectedEof` if the file is too short.
     pub fn perform(self) -> io::Result<ReadBytes> {
         let Self { file, offset, bytes, buffers } = self;
         let buffer = buffers.take(bytes);

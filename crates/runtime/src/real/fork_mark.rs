@@ -1,26 +1,28 @@
-//! Whether this process is a copy, made by `fork`, of the one that something was made in.
+//! Detection of a process that was forked from the one that created an object.
 //!
-//! To ask the system who one is takes 0.1 to 0.2 us, a hundredth of what a call of a store takes of the processor at best. A page of memory that the
-//! kernel hands to the copy with zeros (`MADV_WIPEONFORK`) says it for a read.
+//! Asking the system for the process id takes 0.1 to 0.2 us, a hundredth of the fastest call of a
+//! store. Instead, a page of memory that the kernel gives to the child filled with zeros
+//! (`MADV_WIPEONFORK`) answers with one memory access.
 
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// The kernel rounds it up to a page.
+/// The kernel rounds this up to a page.
 const BYTES: usize = 4096;
 
-/// A mark of the process that made it, which a copy of the process does not have.
+/// A mark of the process that created it. A forked child loses the mark.
 pub struct ForkMark(Kind);
 
 enum Kind {
-    /// One byte that is set, until the kernel wipes it.
+    /// A byte that is 1 until the kernel wipes it.
     Page(NonNull<u8>),
-    /// Of a kernel that wipes nothing: the number of the process.
+    /// The process id, if the kernel does not support wiping.
     Number(u32),
 }
 
-// SAFETY: the byte is written before anybody else has it, and only read then; the kernel changes it in another process.
+// SAFETY: the byte is written before it is shared, and only read after that; the kernel changes it
+// only in another process.
 unsafe impl Send for ForkMark {}
 // SAFETY: as above.
 unsafe impl Sync for ForkMark {}
@@ -31,10 +33,11 @@ impl ForkMark {
         Self(page().map_or_else(|| Kind::Number(std::process::id()), Kind::Page))
     }
 
-    /// Whether this is another process than the one that made it.
+    /// Whether this is not the process that created the mark.
     pub fn is_lost(&self) -> bool {
         match self.0 {
-            // SAFETY: the page is there as long as the mark. The compiler does not know who changes it.
+            // SAFETY: the page exists as long as the mark. Volatile, because the kernel changes it
+            // unseen by the compiler.
             Kind::Page(page) => unsafe { page.read_volatile() == 0 },
             Kind::Number(number) => std::process::id() != number,
         }
@@ -50,25 +53,25 @@ impl Default for ForkMark {
 impl Drop for ForkMark {
     fn drop(&mut self) {
         if let Kind::Page(page) = self.0 {
-            // SAFETY: it was mapped so, and nobody has it any more.
+            // SAFETY: the page was mapped with this length, and no reference to it is left.
             let _ = unsafe { munmap(page.as_ptr().cast(), BYTES) };
         }
     }
 }
 
-/// A page that is wiped by a fork, marked; nothing if the system has none.
+/// Returns a marked page that a fork wipes; `None` if the system does not support it.
 fn page() -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: new memory, anywhere.
+    // SAFETY: maps new memory at an address that the kernel chooses.
     let page = unsafe { mmap_anonymous(std::ptr::null_mut(), BYTES, access, MapFlags::PRIVATE) };
     let page = NonNull::new(page.ok()?.cast::<u8>())?;
-    // SAFETY: it is all of what was mapped, and nobody else has it.
+    // SAFETY: the range is the whole mapping, and only this function uses it.
     if unsafe { madvise(page.as_ptr().cast(), BYTES, Advice::LinuxWipeOnFork) }.is_err() {
         // SAFETY: as above.
         let _ = unsafe { munmap(page.as_ptr().cast(), BYTES) };
         return None;
     }
-    // SAFETY: it may be written to, and is as long as this.
+    // SAFETY: the page is writable and has at least one byte.
     unsafe { page.write(1) };
     Some(page)
 }

@@ -1,22 +1,25 @@
-//! What is free in the heap and is kept there by the allocator of the system.
+//! Free heap memory that the system's allocator keeps.
 //!
-//! glibc has a heap for nearly each thread, and what was freed goes back to the one that it came from, whoever frees it: the index that
-//! one thread has read while a store was opened, and that others replace, leaves a heap that nobody allocates from any more. So a process
-//! takes what each of its threads once had in use, together, and not what is in use. To be asked for it is the one thing that makes the
-//! allocator give that back.
+//! glibc has a heap for nearly each thread, and freed memory returns to its own heap, whichever
+//! thread frees it. For example, one thread reads the index while a store is opened, and other
+//! threads replace that index later: this leaves a heap from which no thread allocates any more. So
+//! a process uses the sum of the peak memory of its threads, and not the memory in use. The
+//! allocator returns the free memory only when asked to.
 //!
-//! Other allocators give back by themselves, or never: nothing happens with them.
+//! Other allocators return memory by themselves, or never; with them this module does nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Nanos;
 
-/// Bytes that are freed before it is worth a search of all heaps.
+/// Freed bytes that justify a search of all heaps.
 const ENOUGH: u64 = 16 << 20;
-/// Whoever allocates from a heap that is being searched waits: they are let alone so many times as long as that took.
+/// The length of the pause after a search, as a multiple of its duration. Allocations from a heap
+/// that is being searched have to wait.
 const RESTS: u64 = 4;
 
-/// What was freed since heaps gave back, and when they did. Shared with the thread that has them do so.
+/// The bytes freed since the last search, and the end of the pause. Shared with the thread that
+/// searches.
 #[derive(Default)]
 pub(crate) struct Heap {
     freed: AtomicU64,
@@ -25,7 +28,7 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// So many bytes were freed. Whether heaps are to give back now; then [`Self::give_back`] is to follow.
+    /// Records freed bytes. Returns whether the caller must now run [`Self::give_back`].
     pub(crate) fn note_freed(&self, bytes: u64, now: Nanos) -> bool {
         let freed = self.freed.load(Ordering::Relaxed).saturating_add(bytes);
         self.freed.store(freed, Ordering::Relaxed);
@@ -37,8 +40,8 @@ impl Heap {
         true
     }
 
-    /// Has all heaps of the process give back what is free in them, in whole pages of memory. Cost: a call to the system for each piece of
-    /// that, and that whoever touches a page again is given a new one.
+    /// Returns the free memory of all heaps of the process to the system, in whole pages. Cost: a
+    /// system call for each piece, and a page fault when a page is used again.
     pub(crate) fn give_back(&self, now: impl Fn() -> Nanos) {
         let begun = now();
         trim();
@@ -49,17 +52,19 @@ impl Heap {
     }
 }
 
-/// Whether there is an allocator that has to be asked.
+/// Whether the allocator has to be asked to return memory.
 const IS_ASKED: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn trim() {
-    // SAFETY: it is declared as glibc's manual has it, and may be called at any time by any thread.
+    // SAFETY: the declaration is that of glibc's manual; the function may be called at any time on
+    // any thread.
     unsafe extern "C" {
-        /// Of glibc (`man 3 malloc_trim`): `pad` is what is left free at the end of the main heap, in bytes.
+        /// From glibc (`man 3 malloc_trim`): `pad` is the free space to keep at the end of the main
+        /// heap, in bytes.
         safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
     }
-    // It says whether it had anything, which matters to nobody.
+    // Ignores whether any memory was returned.
     let _ = malloc_trim(0);
 }
 

@@ -1,8 +1,8 @@
-//! Operations under way: what each owns, who waits for it, and who carries it out.
+//! Operations in flight: their buffers, their waiters and their execution.
 //!
-//! An operation is handed in by the call and goes on whether or not anybody looks at its future. It owns its
-//! buffer until it has ended: a future that is dropped before only gives up its interest, and a runtime that
-//! is dropped waits for the kernel.
+//! An operation starts with the call, and continues whether or not its future is polled. It owns
+//! its buffer until it has ended: dropping the future earlier only abandons the result, and
+//! dropping the runtime waits for the kernel.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,10 +21,10 @@ use super::ring::{End, Ring};
 use super::workers::Workers;
 use crate::{Handle, PageImage};
 
-/// Operations in the ring at a time; others wait in front of it.
+/// The maximum number of operations in the ring; further ones are queued before it.
 const MOST_IN_RING: usize = 2048;
 
-/// Who carries operations out.
+/// The engine that executes operations.
 pub(crate) enum Engine {
     Ring(Ring),
     Threads(Workers),
@@ -34,11 +34,11 @@ pub(crate) enum Engine {
 
 /// One operation, from the call to the end of its future.
 struct Place {
-    /// What ended. Before that it is the ring's, a thread's, or in front of them.
+    /// The operation once it has ended. Before that, the ring, a thread or the queue owns it.
     op: Option<Op>,
     result: Option<io::Result<usize>>,
     waiter: Option<Waker>,
-    /// Nobody waits for it any more.
+    /// Whether the future was dropped.
     is_abandoned: bool,
 }
 
@@ -52,13 +52,13 @@ struct Places {
 pub(crate) struct Io {
     engine: RefCell<Engine>,
     places: RefCell<Places>,
-    /// In front of the ring.
+    /// Operations that wait for the ring.
     queued: RefCell<VecDeque<(u32, Op)>>,
     post: Arc<Post>,
-    /// Reads are left to whoever polls, one at a time.
+    /// Whether one read is left to the polling thread instead of being started.
     leaves_a_read: Cell<bool>,
     left: RefCell<Option<(u32, Op)>>,
-    /// Kept from turn to turn for its memory.
+    /// Kept from turn to turn to reuse its memory.
     ends: RefCell<Vec<End>>,
 }
 
@@ -75,7 +75,7 @@ impl Io {
         }
     }
 
-    /// Hands an operation in, and says where its end will be told.
+    /// Starts an operation and returns the place of its result.
     fn begin(&self, op: Op) -> u32 {
         let place = self.take_place();
         let is_read = matches!(op.what, What::Read);
@@ -101,7 +101,7 @@ impl Io {
         places.all.len() as u32 - 1
     }
 
-    /// Has the operation carried out whose end is told in `place`.
+    /// Starts the operation whose result goes to `place`.
     pub(crate) fn start(&self, place: u32, op: Op) {
         match &mut *self.engine.borrow_mut() {
             Engine::Ring(ring) => {
@@ -115,7 +115,7 @@ impl Io {
                 let (post, mut op) = (Arc::clone(&self.post), op);
                 workers.run(Box::new(move || {
                     let result = op.perform();
-                    // A runtime that has ended wants nothing of it.
+                    // A runtime that has ended does not need the result.
                     let _ = post.send(Letter::Ended(place, op, result));
                 }));
             }
@@ -139,7 +139,7 @@ impl Io {
         places.all[place as usize].take().expect("it is in use")
     }
 
-    /// An operation has come to its end: tells who waits for it.
+    /// Records the result of an operation and wakes its waiter.
     pub(crate) fn end(&self, place: u32, op: Op, result: io::Result<usize>) {
         let (waiter, is_abandoned) = self.place(place, |kept| {
             kept.op = Some(op);
@@ -152,7 +152,7 @@ impl Io {
         waiter.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes what the ring has brought to an end.
+    /// Processes the completions of the ring.
     pub(crate) fn reap(&self) {
         let mut ends = std::mem::take(&mut *self.ends.borrow_mut());
         if let Engine::Ring(ring) = &mut *self.engine.borrow_mut() {
@@ -168,7 +168,7 @@ impl Io {
         self.refill();
     }
 
-    /// Gives the ring what waits in front of it.
+    /// Moves queued operations into the ring.
     fn refill(&self) {
         if self.queued.borrow().is_empty() {
             return;
@@ -181,7 +181,8 @@ impl Io {
         }
     }
 
-    /// How often something was queued in the ring. Whoever has queued hands it to the kernel, by [`super::bell::Bell::submit`].
+    /// Returns the number of operations queued in the ring so far. The caller that queued them must
+    /// submit them with [`super::bell::Bell::submit`].
     pub(crate) fn queued(&self) -> u64 {
         match &*self.engine.borrow() {
             Engine::Ring(ring) => ring.queued(),
@@ -189,23 +190,24 @@ impl Io {
         }
     }
 
-    /// From now on the next read that is handed in is left to whoever polls; see [`Self::take_left`].
+    /// Sets whether the next read is left to the polling thread; see [`Self::take_left`].
     pub(crate) fn leave_reads(&self, are_left: bool) {
         self.leaves_a_read.set(are_left);
     }
 
-    /// The read that was left.
+    /// Takes the read that was left, if any.
     pub(crate) fn take_left(&self) -> Option<(u32, Op)> {
         self.left.borrow_mut().take()
     }
 
-    /// Takes nothing new, and waits until nothing is with the kernel or a thread. Every task has been dropped.
+    /// Rejects new operations, and waits until the kernel and the threads have none. Requires:
+    /// every task has been dropped.
     pub(crate) fn close(&self) {
         self.queued.borrow_mut().clear();
         drop(self.take_left());
         let engine = std::mem::replace(&mut *self.engine.borrow_mut(), Engine::Closed);
         drop(engine);
-        // Futures that somebody holds outside of tasks learn that it is over.
+        // Futures that are held outside of tasks end with an error.
         let waiting: Vec<_> = {
             let mut places = self.places.borrow_mut();
             let places = places.all.iter_mut().flatten();
@@ -220,7 +222,7 @@ impl Io {
     }
 }
 
-/// An operation under way.
+/// An operation in flight.
 struct Pending {
     handle: Handle,
     place: Option<u32>,
@@ -262,8 +264,8 @@ impl Drop for Pending {
     }
 }
 
-/// A read or a write under way. Comes to an end with the bytes that were transferred and the buffer: fewer bytes
-/// than the buffer has only at the end of a file.
+/// A read or a write in flight. Returns the number of bytes transferred, and the buffer. The number
+/// is less than the buffer's length only at the end of a file.
 #[must_use = "what came of it is told to whoever awaits it"]
 pub struct Transfer(Pending);
 
@@ -275,7 +277,7 @@ impl Future for Transfer {
     }
 }
 
-/// Another operation on a file under way.
+/// Another file operation in flight.
 #[must_use = "what came of it is told to whoever awaits it"]
 pub struct FileCommand(Pending);
 
@@ -287,20 +289,22 @@ impl Future for FileCommand {
     }
 }
 
-/// Real I/O. Each operation is under way when the call returns, whether or not anybody looks at what it returns.
+/// Real I/O. Each operation is in flight when the call returns, whether or not the returned future
+/// is polled.
 ///
-/// All of these panic in virtual time, which has no real files.
+/// All of these methods panic in virtual time, which has no real files.
 impl Handle {
-    /// Reads from `offset` on into `buffer`, which comes back filled.
+    /// Reads from `offset` on into `buffer`, which is returned filled.
     ///
     /// # Panics
-    /// If anybody shares the buffer.
+    /// Panics if the buffer is shared.
     pub fn read_at(&self, file: &Arc<File>, offset: u64, mut buffer: PageImage) -> Transfer {
         assert!(buffer.bytes_mut().is_some(), "who shares a buffer would see it change");
         Transfer(self.begin(file, What::Read, offset, buffer))
     }
 
-    /// Writes `bytes` from `offset` on. With `is_durable` they are on the medium when it has ended.
+    /// Writes `bytes` from `offset` on. With `is_durable`, the bytes are durable when the write
+    /// completes.
     pub fn write_at(
         &self,
         file: &Arc<File>,
@@ -311,17 +315,17 @@ impl Handle {
         Transfer(self.begin(file, What::Write { is_durable }, offset, bytes))
     }
 
-    /// Makes durable what was written, and what is needed to read it back.
+    /// Makes the data of a file durable, and the metadata needed to read it (`fdatasync`).
     pub fn sync_data(&self, file: &Arc<File>) -> FileCommand {
         FileCommand(self.begin(file, What::SyncData, 0, PageImage::new(&[])))
     }
 
-    /// Makes durable all there is to a file.
+    /// Makes the data and all metadata of a file durable (`fsync`).
     pub fn sync_all(&self, file: &Arc<File>) -> FileCommand {
         FileCommand(self.begin(file, What::SyncAll, 0, PageImage::new(&[])))
     }
 
-    /// Changes the room that a range of a file has.
+    /// Changes the space allocated to a range of a file.
     pub fn change_room(
         &self,
         file: &Arc<File>,

@@ -32,7 +32,7 @@ pub struct Mailbox<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// A queue without a limit: who wants one waits for answers.
+/// Creates an unbounded queue. A sender that needs backpressure waits for replies.
 pub fn mailbox<T: Send>() -> (Outbox<T>, Mailbox<T>) {
     let state = State { queue: VecDeque::new(), waiter: None, senders: 1, has_receiver: true };
     let shared = Arc::new(Shared { state: Mutex::new(state) });
@@ -40,10 +40,10 @@ pub fn mailbox<T: Send>() -> (Outbox<T>, Mailbox<T>) {
 }
 
 impl<T> Outbox<T> {
-    /// Sends `item`, and wakes the task that waits for it.
+    /// Sends `item`, and wakes the waiting task.
     ///
     /// # Errors
-    /// Gives the item back if the mailbox is gone.
+    /// Returns the item if the mailbox is gone.
     pub fn send(&self, item: T) -> Result<(), T> {
         let mut state = self.shared.lock();
         if !state.has_receiver {
@@ -75,7 +75,7 @@ impl<T> Drop for Outbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// Waits for the next item; `None` once every sender is gone and the queue is empty.
+    /// Waits for the next item. Returns `None` once every sender is gone and the queue is empty.
     pub async fn recv(&mut self) -> Option<T> {
         std::future::poll_fn(|cx| {
             let mut state = self.shared.lock();

@@ -1,10 +1,12 @@
-//! Admin commands of NVMe, as the system's driver passes them on to a drive (`NVME_IOCTL_ADMIN_CMD`).
+//! Admin commands of NVMe, through the system's driver (`NVME_IOCTL_ADMIN_CMD`).
 //!
-//! Only commands are let through whose transfer is known to fit the buffer: the driver describes to the drive as much memory as it is told
-//! of, and a drive that was asked for more would go on beyond it. So this is about features and log pages of
-//! windows, and Identify, and no general way to a drive.
+//! Only commands whose transfer is known to fit the buffer are permitted. The driver describes to
+//! the drive as much memory as the caller states, and a drive that is asked for more would write
+//! beyond it. So this module supports Identify and the features and log pages of windows; it is not
+//! a general interface to drives.
 //!
-//! Cost: a thread that waits, because the driver makes its caller wait, for a window as long as the drive likes.
+//! Cost: a blocked thread, because the driver blocks its caller, for a window command as long as
+//! the drive takes.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -18,22 +20,23 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, opcode};
 use super::compute::Compute;
 use crate::Handle;
 
-/// Dwords of a command as it is in a submission queue. Those in the middle are pointers, which the driver fills in.
+/// The dwords of a command, as in a submission queue. The driver fills in the pointers in the
+/// middle.
 pub type AdminDwords = [u32; 16];
 
-/// How a command ended, and its buffer.
+/// The completion of a command, and its buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AdminCompletion {
-    /// Status code in bits 7:0, its type in bits 10:8; zero if all went well.
+    /// The status code in bits 7:0, and its type in bits 10:8; zero on success.
     pub status: u16,
     /// Dword 0 of the completion.
     pub dword0: u32,
-    /// What the drive sent, or what it was sent.
+    /// The data received from the drive, or sent to it.
     pub data: Vec<u8>,
 }
 
-/// How long the driver waits for a drive before it resets it. A set may have to stay where it is for seconds, with other commands
-/// of windows in front.
+/// The timeout after which the driver resets the drive, in milliseconds. A set may have to stay in
+/// its window for seconds, with other window commands queued before this one.
 const TIMEOUT_MS: u32 = 120_000;
 
 /// `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`.
@@ -56,14 +59,15 @@ struct Passthru {
 
 const _: () = assert!(size_of::<Passthru>() == 72, "the system's layout");
 
-/// The call, which has the buffer for itself as long as it lasts.
+/// The call, which borrows the buffer exclusively.
 struct Call<'a> {
     command: Passthru,
     buffer: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the number is that of a call which takes a pointer to a `Passthru`, and `as_ptr` gives one. The driver writes to it, hence
-// `IS_MUTATING`, and to as many bytes at `addr` as `data_len` says: a buffer that `buffer` borrows meanwhile.
+// SAFETY: the opcode is that of a call which takes a pointer to a `Passthru`, and `as_ptr` returns
+// one. The driver writes to it, hence `IS_MUTATING`, and to `data_len` bytes at `addr`: a buffer
+// that `buffer` borrows meanwhile.
 unsafe impl Ioctl for Call<'_> {
     type Output = (u16, u32);
 
@@ -81,7 +85,7 @@ unsafe impl Ioctl for Call<'_> {
         status: IoctlOutput,
         command: *mut c_void,
     ) -> rustix::io::Result<Self::Output> {
-        // SAFETY: it is what `as_ptr` gave, and the call has ended.
+        // SAFETY: the pointer is the one from `as_ptr`, and the call has ended.
         let result = unsafe { (*command.cast::<Passthru>()).result };
         Ok((status as u16 & 0x7FF, result))
     }
@@ -92,7 +96,7 @@ const IDENTIFY: u8 = 0x06;
 const SET_FEATURES: u8 = 0x09;
 const GET_FEATURES: u8 = 0x0A;
 
-/// Bytes that a command transfers, of those that are let through.
+/// Returns the transfer size of a permitted command, in bytes; `None` for other commands.
 fn transfer_bytes(dwords: &AdminDwords) -> Option<u64> {
     match (dwords[0].to_le_bytes()[0], dwords[10].to_le_bytes()[0]) {
         (GET_LOG_PAGE, _) => {
@@ -100,14 +104,15 @@ fn transfer_bytes(dwords: &AdminDwords) -> Option<u64> {
             Some((last_dword + 1) * 4)
         }
         (IDENTIFY, _) => Some(4_096),
-        // Deterministic Threshold Configuration; the window is in the command.
+        // 13h: Deterministic Threshold Configuration. 14h: the window, which is in the command
+        // itself.
         (SET_FEATURES | GET_FEATURES, 0x13) => Some(512),
         (SET_FEATURES | GET_FEATURES, 0x14) => Some(0),
         _ => None,
     }
 }
 
-/// Whether a command may be passed on with such a buffer.
+/// Checks that a command may be sent with a buffer of `bytes` bytes.
 fn check(dwords: &AdminDwords, bytes: usize) -> io::Result<()> {
     let fused_or_pointed = dwords[0] >> 8 != 0 || dwords[2..10].iter().any(|dword| *dword != 0);
     match transfer_bytes(dwords) {
@@ -119,7 +124,7 @@ fn check(dwords: &AdminDwords, bytes: usize) -> io::Result<()> {
     }
 }
 
-/// Has the driver carry a command out, and waits for it.
+/// Executes a command through the driver, and blocks until it completes.
 fn perform(file: &File, dwords: &AdminDwords, data: &mut [u8]) -> io::Result<(u16, u32)> {
     check(dwords, data.len())?;
     if !file.metadata()?.file_type().is_block_device() {
@@ -134,23 +139,25 @@ fn perform(file: &File, dwords: &AdminDwords, data: &mut [u8]) -> io::Result<(u1
         timeout_ms: TIMEOUT_MS,
         ..Passthru::default()
     };
-    // SAFETY: see `Call`. The transfer is as long as the buffer, by `check`; the file is a drive, where the number means this
-    // call or nothing: it has the size of the structure in it.
+    // SAFETY: see `Call`. `check` ensures that the transfer is as long as the buffer. The file is a
+    // block device, for which the opcode means this call or nothing, because the opcode includes
+    // the size of the structure.
     Ok(unsafe { rustix::ioctl::ioctl(file, Call { command, buffer: PhantomData }) }?)
 }
 
 impl Handle {
-    /// Has an NVMe drive carry out an admin command, on a thread that waits for it. `file` is the drive's, a whole namespace; `data` is
-    /// what is sent, or as long as what is to come. A command that the drive refuses is a completion with a status.
+    /// Executes an admin command on an NVMe drive, on a thread that blocks until it completes.
+    /// `file` is a whole namespace of the drive. `data` is the data to send, or a buffer of the
+    /// length to receive. If the drive refuses the command, the completion has a status.
     ///
-    /// Of admin commands Identify, Get Log Page, and Get and Set Features of 13h and 14h are passed on.
+    /// Permitted commands: Identify, Get Log Page, and Get and Set Features of 13h and 14h.
     ///
     /// # Errors
-    /// The result has them: of another kind of command, or with a buffer that does not fit it, `InvalidInput`; what the system says
-    /// (it lets administrators do this).
+    /// The result is `InvalidInput` for other commands or a buffer of the wrong length, else the
+    /// system's error (the system requires administrator rights).
     ///
     /// # Panics
-    /// In virtual time.
+    /// Panics in virtual time.
     pub fn nvme_admin(
         &self,
         file: &Arc<File>,
@@ -186,7 +193,7 @@ mod tests {
         assert!(check(&command(0x09, 0x13, 1), 512).is_ok());
         assert!(check(&command(0x0A, 0x13, 1), 0).is_err());
         assert!(check(&command(0x09, 0x14, 1), 0).is_ok());
-        // Format NVM, another feature, a fused command, a pointer of the caller's.
+        // Format NVM, another feature, and a fused command; below, a command with a pointer.
         for dwords in [command(0x80, 0, 0), command(0x09, 0x02, 0), command(0x0109, 0x14, 1)] {
             assert!(check(&dwords, 0).is_err(), "{dwords:X?}");
         }

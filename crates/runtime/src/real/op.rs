@@ -1,5 +1,5 @@
-//! One operation on a file, with all that it needs: it can be carried out by a ring, by any thread, or by
-//! the one that asked for it.
+//! One file operation with all that it needs. It can be executed by a ring, by any thread, or by
+//! the caller.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -10,17 +10,17 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::PageImage;
 
-/// A write with these flags is on the medium when it has ended.
+/// The flags of a write that is durable when it completes.
 pub(crate) const DURABLE: ReadWriteFlags = ReadWriteFlags::DSYNC;
 
-/// What happens to the room of a range of a file.
+/// A change of the space allocated to a range of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// It is given to the file, and reads as zeros where there was none. The file grows if it has to.
+    /// Allocates space; unallocated parts read as zeros. Extends the file if necessary.
     Give,
-    /// It is given back to the file system; the range reads as zeros.
+    /// Returns the space to the file system; the range reads as zeros.
     Punch,
-    /// The range reads as zeros, and keeps its room.
+    /// Zeroes the range, which keeps its space.
     Zero,
 }
 
@@ -34,7 +34,7 @@ impl Room {
     }
 }
 
-/// What is done.
+/// The kind of operation.
 #[derive(Clone, Copy)]
 pub(crate) enum What {
     Read,
@@ -49,41 +49,42 @@ pub(crate) struct Op {
     pub(crate) file: Arc<File>,
     pub(crate) what: What,
     pub(crate) offset: u64,
-    /// What is read into or written; without bytes where nothing is.
+    /// The buffer of a read or write; empty for other operations.
     pub(crate) buffer: PageImage,
-    /// Bytes that were transferred so far.
+    /// Bytes transferred so far.
     pub(crate) done: usize,
 }
 
-/// How far an operation has come.
+/// The progress of an operation.
 pub(crate) enum Progress {
-    /// It ended.
+    /// The operation has ended.
     Ended(io::Result<usize>),
-    /// It has to go on from where it is.
+    /// The operation must continue from its present position.
     GoesOn,
 }
 
 impl Op {
-    /// Takes in what came of one attempt.
+    /// Processes the result of one attempt.
     pub(crate) fn advance(&mut self, came: Result<usize, Errno>) -> Progress {
         let whole = match self.what {
             What::Read | What::Write { .. } => self.buffer.bytes().len(),
             What::SyncData | What::SyncAll | What::Allocate { .. } => 0,
         };
         match came {
-            // Disturbed, or the thread that handed it in is gone: the kernel does the rest when it is asked again.
+            // Interrupted, or the submitting thread has ended: the kernel does the rest when asked
+            // again.
             Err(Errno::INTR | Errno::AGAIN | Errno::CANCELED) => Progress::GoesOn,
             Err(error) => Progress::Ended(Err(error.into())),
             Ok(bytes) => {
                 self.done += bytes;
-                // Nothing more to come is the end of a file; of a write it would never change.
+                // Zero bytes mean the end of the file; a write of zero bytes would repeat forever.
                 let is_over = bytes == 0 || self.done >= whole;
                 if is_over { Progress::Ended(Ok(self.done)) } else { Progress::GoesOn }
             }
         }
     }
 
-    /// Carries the operation out on this thread, which waits for it.
+    /// Executes the operation on this thread, and blocks until it ends.
     pub(crate) fn perform(&mut self) -> io::Result<usize> {
         loop {
             let came = self.attempt();

@@ -1,8 +1,9 @@
-//! What comes to the executor from other threads.
+//! Letters from other threads to the executor: tasks to wake, closures to run, I/O that threads
+//! have completed.
 //!
-//! Tasks to wake, closures to run, I/O that threads have carried out. It is looked through once a turn; a
-//! lock is taken only if there is something. Wakers find the post by the number of their runtime, in a list
-//! that is for this way only: wakes on the thread that runs the runtime do not come here.
+//! The executor checks for letters once per turn, and takes a lock only if there are any. Wakers
+//! find the post by the number of their runtime, in a global list. Wakes on the thread that runs
+//! the runtime do not use the post.
 
 use std::fmt;
 use std::future::Future;
@@ -13,18 +14,18 @@ use super::bell::Bell;
 use super::op::Op;
 use crate::{Handle, waker};
 
-/// One thing for the executor.
+/// One letter to the executor.
 pub(crate) enum Letter {
     Wake(u32),
     Run(Box<dyn FnOnce(&Handle) + Send>),
-    /// The operation in this place was carried out, with this result.
+    /// The operation for this place has ended, with this result.
     Ended(u32, Op, std::io::Result<usize>),
 }
 
 /// See the module's documentation.
 pub(crate) struct Post {
     runtime: u32,
-    /// `None` once nobody will look again.
+    /// `None` once the executor has ended.
     letters: Mutex<Option<Vec<Letter>>>,
     has_letters: AtomicBool,
     pub(crate) bell: Bell,
@@ -32,7 +33,8 @@ pub(crate) struct Post {
 
 static OFFICES: RwLock<Vec<Arc<Post>>> = RwLock::new(Vec::new());
 
-/// Wakes `task` of `runtime`, which this thread does not run, if it is one in real time that still is.
+/// Wakes `task` of `runtime`, which this thread does not run. Does nothing unless it is a runtime
+/// in real time that still exists.
 pub(crate) fn wake_elsewhere(runtime: u32, task: u32) {
     let offices = OFFICES.read().expect("nothing panics with the list locked");
     if let Some(post) = offices.iter().find(|post| post.runtime == runtime) {
@@ -43,7 +45,7 @@ pub(crate) fn wake_elsewhere(runtime: u32, task: u32) {
 }
 
 impl Post {
-    /// The post of a runtime, where wakers find it.
+    /// Creates the post of a runtime, and enters it in the list.
     pub(crate) fn open(runtime: u32, bell: Bell) -> Arc<Self> {
         let letters = Mutex::new(Some(Vec::new()));
         let post = Arc::new(Self { runtime, letters, has_letters: AtomicBool::new(false), bell });
@@ -60,7 +62,8 @@ impl Post {
         self.has_letters.load(Ordering::SeqCst)
     }
 
-    /// Leaves something for the executor, and wakes it if it sleeps. Gives it back if the runtime is gone.
+    /// Sends a letter, and wakes the executor if it sleeps. Returns the letter if the runtime has
+    /// ended.
     pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
         let mut letters = self.letters.lock().expect("nothing panics with the letters locked");
         match &mut *letters {
@@ -73,7 +76,7 @@ impl Post {
         Ok(())
     }
 
-    /// Takes what has come.
+    /// Takes all letters.
     pub(crate) fn collect(&self) -> Vec<Letter> {
         if !self.has_letters() {
             return Vec::new();
@@ -83,7 +86,7 @@ impl Post {
         letters.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Nobody looks any more. Returns what was left.
+    /// Closes the post. Returns the remaining letters.
     pub(crate) fn close(&self) -> Option<Vec<Letter>> {
         let mut offices = OFFICES.write().expect("nothing panics with the list locked");
         offices.retain(|post| post.runtime != self.runtime);
@@ -92,7 +95,7 @@ impl Post {
     }
 }
 
-/// The runtime has ended, and with it what was asked of it.
+/// The runtime has ended, and the request with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone;
 
@@ -104,7 +107,7 @@ impl fmt::Display for Gone {
 
 impl std::error::Error for Gone {}
 
-/// A runtime in real time, as other threads hold it. Clones are the same.
+/// A handle to a runtime in real time, for other threads. Clones refer to the same runtime.
 #[derive(Clone)]
 pub struct Remote {
     post: Arc<Post>,
@@ -119,21 +122,22 @@ impl Remote {
         &self.post
     }
 
-    /// Has `run` run on the thread of the runtime, between two tasks, after what was posted before.
+    /// Runs `run` on the thread of the runtime, between two tasks, after the closures posted
+    /// before.
     ///
     /// # Errors
-    /// [`Gone`].
+    /// Returns [`Gone`] if the runtime has ended.
     pub fn post(&self, run: impl FnOnce(&Handle) + Send + 'static) -> Result<(), Gone> {
         self.post.send(Letter::Run(Box::new(run))).map_err(|_| Gone)
     }
 
-    /// Runs the future that `make` makes as a task of the runtime, and waits for its result.
+    /// Runs the future that `make` returns as a task of the runtime, and waits for its result.
     ///
     /// # Errors
-    /// [`Gone`] if the runtime ends before the task does.
+    /// Returns [`Gone`] if the runtime ends before the task does.
     ///
     /// # Panics
-    /// If a task of the runtime calls it, which would wait for itself.
+    /// Panics if called from a task of the runtime, which would wait for itself.
     pub fn call<T, F>(
         &self,
         name: &'static str,
@@ -148,7 +152,7 @@ impl Remote {
         self.post(move |handle| {
             let future = make(handle);
             drop(handle.spawn(name, async move {
-                // Whoever asked may be gone; then nobody wants to know.
+                // The caller may be gone; then the result is not needed.
                 let _ = sender.send(future.await);
             }));
         })?;

@@ -1,9 +1,11 @@
-//! `io_uring`: operations go to the kernel through a queue in shared memory, and come back through another.
+//! `io_uring`: operations go to the kernel through a queue in shared memory, and completions come
+//! back through another.
 //!
-//! One call to the system hands in what is queued and waits for what ends, so an operation by itself costs
-//! as many calls as `pread` does. Operations are the ring's, with their buffers and files, until the kernel is
-//! done with them; a ring that is dropped waits for that. It knows no thread: whoever has the runtime may use the
-//! queues, and another may sleep in the ring meanwhile.
+//! One system call submits the queued operations and waits for completions, so a single operation
+//! costs as many calls as `pread`. The ring owns operations, with their buffers and files, until
+//! the kernel has completed them; dropping the ring waits for that. The ring is not bound to a
+//! thread: the thread that has the runtime may use the queues, while another one sleeps in the
+//! ring.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,30 +19,30 @@ use rustix::io::Errno;
 
 use super::op::{Op, What};
 
-/// Operations that are handed to the kernel at a time.
+/// Operations submitted to the kernel at a time.
 const ENTRIES: u32 = 256;
 
-/// Ends that the kernel keeps in the queue; beyond that it keeps them elsewhere.
+/// Completions in the queue; the kernel keeps further ones elsewhere.
 const ENDS: u32 = 4096;
 
-/// Stands for the bell among operations.
+/// The token of the bell among operations.
 const BELL: u64 = u64::MAX;
 
-/// What the executor sleeps in, and is woken by.
+/// The ring in which the executor sleeps, and the event that wakes it.
 pub(crate) struct RingBell {
     ring: IoUring,
-    /// Written to by whoever wakes; the ring watches it.
+    /// Written to wake the executor; the ring polls it.
     event: OwnedFd,
 }
 
-/// An operation that the ring is done with: its token, itself, and what came of it.
+/// An operation that the ring has completed: its token, the operation, and the result.
 pub(crate) type End = (u32, Op, Result<usize, Errno>);
 
 /// The queues.
 pub(crate) struct Ring {
     bell: Arc<RingBell>,
-    /// Operations that the kernel has, or that are queued for it, by their tokens. The kernel reads and writes their
-    /// bytes: nobody else touches them.
+    /// Operations that are queued or in the kernel, by token. The kernel reads and writes their
+    /// bytes, and no other code accesses these.
     flying: Vec<Option<Op>>,
     in_flight: usize,
     queued: u64,
@@ -50,11 +52,11 @@ pub(crate) struct Ring {
 impl RingBell {
     #[expect(clippy::host_endian_bytes, reason = "the kernel of this host reads the number")]
     pub(crate) fn wake(&self) {
-        // Full is as good as written: the number is never read, only that it changes.
+        // An event that is full also wakes: its value is never read.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Hands what is queued to the kernel. Of two threads that do, one waits for the other.
+    /// Submits the queued operations to the kernel. Concurrent calls wait for each other.
     pub(crate) fn submit(&self) {
         if let Err(error) = passing(self.ring.submit()) {
             panic!("handing I/O to the kernel failed: {error}");
@@ -74,12 +76,12 @@ impl RingBell {
     }
 }
 
-/// What came of entering the kernel, where what only means "go on" is no error.
+/// Converts the result of entering the kernel: codes that only mean "continue" are not errors.
 fn passing(entered: io::Result<usize>) -> io::Result<()> {
     match entered {
         Ok(_) => Ok(()),
         Err(error) => match Errno::from_io_error(&error) {
-            // The time is over; a signal; no memory at the moment; too many ends wait to be taken.
+            // Timed out; a signal; temporarily no memory; too many unread completions.
             Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
             _ => Err(error),
         },
@@ -87,11 +89,11 @@ fn passing(entered: io::Result<usize>) -> io::Result<()> {
 }
 
 impl Ring {
-    /// A ring, if the kernel has one that does all that is needed.
+    /// Creates a ring, if the kernel supports all that is needed.
     pub(crate) fn new() -> io::Result<Self> {
         let ring = IoUring::builder().setup_cqsize(ENDS).build(ENTRIES)?;
         let params = ring.params();
-        // The last of these is what tells kernels that go on watching a bell (5.13).
+        // The last feature identifies kernels that support multishot polls of the bell (5.13).
         let has_features = params.is_feature_nodrop()
             && params.is_feature_ext_arg()
             && params.is_feature_resource_tagging();
@@ -119,12 +121,13 @@ impl Ring {
         Arc::clone(&self.bell)
     }
 
-    /// Operations that have not ended.
+    /// Returns the number of operations that have not ended.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Queues an operation. It comes back from [`Self::ends`] with its token, which no other has meanwhile.
+    /// Queues an operation. [`Self::ends`] returns it with its token, which must be unique
+    /// meanwhile.
     pub(crate) fn queue(&mut self, mut op: Op, token: u32) {
         let entry = entry_of(&mut op).user_data(token.into());
         let index = token as usize;
@@ -140,9 +143,10 @@ impl Ring {
     fn push(&mut self, entry: &squeue::Entry) {
         self.queued += 1;
         loop {
-            // SAFETY: the submission queue is taken in this file only, each time for one statement in a method of
-            // `&mut self`, so nobody else is in it. What the entry points to stays valid until its end: it
-            // belongs to an operation in `flying` (see `entry_of`), or is the bell's, which lives as long as the ring.
+            // SAFETY: the submission queue is used in this file only, each time for one statement
+            // in a method of `&mut self`, so no other code is in it. The data that the entry points
+            // to stays valid until its end: it belongs to an operation in `flying` (see
+            // `entry_of`), or is the bell's, which lives as long as the ring.
             let pushed = unsafe { self.bell.ring.submission_shared().push(entry) };
             if pushed.is_ok() {
                 return;
@@ -151,15 +155,14 @@ impl Ring {
         }
     }
 
-    /// How often something was queued.
+    /// Returns the number of entries queued so far.
     pub(crate) fn queued(&self) -> u64 {
         self.queued
     }
 
-    /// Takes what has ended, and what the kernel says of each.
+    /// Takes the completed operations, with the kernel's results.
     pub(crate) fn ends(&mut self, ends: &mut Vec<End>) {
-        // SAFETY: this is the one place where the completion queue is taken, and `&mut self` says that nobody
-        // else is in it.
+        // SAFETY: the completion queue is used only here, and `&mut self` excludes other users.
         let queue = unsafe { self.bell.ring.completion_shared() };
         for end in queue {
             if end.user_data() != BELL {
@@ -181,7 +184,8 @@ impl Ring {
         }
     }
 
-    /// Has the ring look out for the bell until further notice. It ends where a thread does that began it.
+    /// Lets the ring poll the bell until further notice. The poll ends when the thread that
+    /// submitted it ends.
     fn watch_bell(&mut self) {
         const READABLE: u32 = 1;
         let event = Fd(self.bell.event.as_raw_fd());
@@ -196,7 +200,7 @@ impl Drop for Ring {
         let mut ends = Vec::new();
         while self.in_flight > 0 {
             if self.bell.wait(None).is_err() {
-                // The kernel may still write to the bytes: they stay where they are for good.
+                // The kernel may still write to the buffers, so they are leaked.
                 std::mem::forget(std::mem::take(&mut self.flying));
                 return;
             }
@@ -205,8 +209,9 @@ impl Drop for Ring {
     }
 }
 
-/// The operation for the kernel, from where it got stuck. It points to the operation's file, which stays open, and
-/// to the rest of its bytes, which stay where they are, as long as the operation is kept.
+/// Returns the kernel's entry for the rest of an operation. The entry points to the operation's
+/// file, which stays open, and to the rest of its bytes, which stay in place, as long as the
+/// operation is kept.
 fn entry_of(op: &mut Op) -> squeue::Entry {
     let fd = Fd(op.file.as_raw_fd());
     let at = op.offset + op.done as u64;

@@ -1,17 +1,19 @@
 //! One runtime for several threads, each of which drives its own future.
 //!
-//! A Get that goes to another thread and back pays for two wakes, which is a third of what the read takes. Here
-//! the thread that wants something takes the runtime (a lock), polls its own future in it, and lets go. The
-//! read that the future hands in is left to it ([`super::io`]): it reads with the lock open, takes the runtime
-//! again and hands in what it has read. Background tasks are driven by a thread that calls
-//! [`Shared::drive`], in turns. A caller that would have to wait polls those that are ready first: its future
-//! has often set them going (reads ahead of a scan, a group of the log), and to hand them over would cost a wake.
+//! If a Get went to another thread and back, it would pay for two wakes, a third of the time of the
+//! read. Instead, the calling thread takes the runtime (a lock), polls its own future in it, and
+//! releases it. A read that the future issues is left to the calling thread ([`super::io`]): it
+//! reads without the lock, takes the runtime again and enters the result. A thread that calls
+//! [`Shared::drive`] drives background tasks in turns. A caller that would have to wait first polls
+//! ready tasks: its own future has often made them ready (prefetches of a scan, a group of the
+//! log), and passing them to another thread would cost a wake.
 //!
-//! Why this is sound: everything of the runtime that must not be used by two threads at once (reference counts,
-//! cells) is within the lock. Nothing of it can come out: what goes in is `Send` and knows nothing of it, what comes
-//! out is `Send` as well, and futures are made, polled and dropped with the lock held. What is left is a
-//! thread-local that keeps something of it: in this project there is none but the list of [`crate::waker`],
-//! which holds a runtime only while it is entered, and clippy.toml forbids others.
+//! Why this is sound: everything in the runtime that two threads must not use at the same time
+//! (reference counts, cells) is inside the lock, and nothing of it can leave: inputs are `Send` and
+//! independent of the runtime, results are `Send`, and futures are created, polled and dropped with
+//! the lock held. The remaining risk is a thread-local that keeps a part of the runtime. The only
+//! one in this project is the list of [`crate::waker`], which holds a runtime only while it is
+//! entered; clippy.toml forbids others.
 
 use std::future::Future;
 use std::hint;
@@ -26,40 +28,42 @@ use super::post::Remote;
 use super::{Next, RealOptions};
 use crate::{Handle, Nanos, Runtime, waker};
 
-/// How often the lock is tried before a caller sleeps for it: some tens of microseconds. Measured in decision 40.
+/// Attempts to take the lock before a caller sleeps for it: some tens of microseconds. Measured in
+/// decision 40.
 const TRIES: u32 = 300;
 
-/// What the lock is around.
+/// The data that the lock protects.
 struct Inside<T> {
-    /// First, so that it is dropped before the runtime it lives in.
+    /// First, so that it is dropped before the runtime in which it lives.
     root: Option<T>,
     rt: Runtime,
-    /// Until when the driving thread sleeps.
+    /// The instant until which the driving thread sleeps.
     sleeps_until: Nanos,
 }
 
-// SAFETY: it is reached through the lock alone, by one thread at a time, which the lock orders. The module's
-// documentation says why nothing that shares its reference counts is anywhere else.
+// SAFETY: it is reached only through the lock, by one thread at a time, in the order of the lock.
+// The module's documentation explains why no other place shares its reference counts.
 unsafe impl<T> Send for Inside<T> {}
 
-/// See the module's documentation. `T` is what lives in the runtime: a store.
+/// See the module's documentation. `T` is the object that lives in the runtime: a store.
 pub struct Shared<T> {
     inside: Mutex<Inside<T>>,
     remote: Remote,
-    /// Callers that want the lock.
+    /// Callers that wait for the lock.
     waiting: AtomicU32,
     /// Callers that wait for their futures to be woken.
     parked: Mutex<Vec<Arc<Caller>>>,
-    /// A task or a caller's future panicked within: nobody knows what is whole.
+    /// Whether a task or a caller's future panicked inside, so that the state may be inconsistent.
     is_broken: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// Says to all who wait that something panicked while the lock was held, unless it ends before.
+/// Marks the runtime as broken and wakes all waiting callers on drop, unless [`Self::end`] is
+/// called first. Detects a panic while the lock is held.
 struct Breaks<'a, T>(&'a Shared<T>);
 
 impl<T> Breaks<'_, T> {
-    /// Nothing did.
+    /// Ends the guard without a panic.
     fn end(self) {
         std::mem::forget(self);
     }
@@ -73,7 +77,7 @@ impl<T> Drop for Breaks<'_, T> {
     }
 }
 
-/// Wakes a thread that waits for its future.
+/// The waker of a thread that waits for its future.
 struct Caller {
     thread: Thread,
     is_woken: AtomicBool,
@@ -98,8 +102,8 @@ impl Caller {
     }
 }
 
-/// A future that is dropped with the lock held, also if its thread panics while the lock is open. If the runtime
-/// is beyond use, it is left where it is.
+/// A future that is dropped with the lock held, even if its thread panics without the lock. If the
+/// runtime is broken, the future is leaked.
 struct Held<'a, T, F> {
     shared: &'a Shared<T>,
     future: Option<std::pin::Pin<Box<F>>>,
@@ -125,7 +129,7 @@ fn enter(rt: &Runtime) -> waker::Entered {
 }
 
 impl<T: 'static> Shared<T> {
-    /// A runtime in real time, and in it what `make` makes.
+    /// Creates a runtime in real time, and in it the object that `make` returns.
     ///
     /// # Errors
     /// As [`Runtime::real`].
@@ -149,13 +153,13 @@ impl<T: 'static> Shared<T> {
         })
     }
 
-    /// Whether a task or a future panicked within: [`Self::call`] panics then, also where it waited before, and [`Self::drive`]
-    /// returns.
+    /// Whether a task or a future panicked inside. Then [`Self::call`] panics, even a call that is
+    /// already waiting, and [`Self::drive`] returns.
     pub fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// The lock for a caller, whom the driving thread lets go first.
+    /// Takes the lock for a caller; the driving thread lets callers go first.
     fn lock_for_caller(&self) -> MutexGuard<'_, Inside<T>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let inside = self.spin().unwrap_or_else(|| self.inside.lock());
@@ -164,8 +168,9 @@ impl<T: 'static> Shared<T> {
         inside
     }
 
-    /// The lock, if it comes free in the time that a short step takes. A thread that sleeps for it instead costs whoever has it a call to the system,
-    /// and is handed the lock long before it runs again.
+    /// Takes the lock if it becomes free within the time of a short step. A thread that sleeps for
+    /// the lock instead costs its holder a system call, and receives the lock long before it runs
+    /// again.
     fn spin(&self) -> Option<MutexGuard<'_, Inside<T>>> {
         (0..TRIES).find_map(|_| {
             let inside = self.inside.try_lock();
@@ -176,7 +181,8 @@ impl<T: 'static> Shared<T> {
         })
     }
 
-    /// Gives the lock to whoever waits for it longest, and does not take it again before.
+    /// Passes the lock to the caller that has waited longest, and does not take it again before
+    /// that caller.
     fn unlock(&self, inside: MutexGuard<'_, Inside<T>>) {
         if self.callers_wait() {
             MutexGuard::unlock_fair(inside);
@@ -187,7 +193,7 @@ impl<T: 'static> Shared<T> {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Looks at what lives in the runtime, which waits for nothing and begins no I/O.
+    /// Reads the object in the runtime with a closure that does not wait and starts no I/O.
     ///
     /// ```
     /// # use std::{cell::{Cell, RefCell}, rc::Rc};
@@ -195,7 +201,7 @@ impl<T: 'static> Shared<T> {
     /// # let shared = runtime::Shared::new(options, |_| async { Rc::new(Cell::new(7)) }).expect("a runtime");
     /// assert_eq!(shared.look(|number| number.get()), 7);
     /// ```
-    /// Nothing of it comes out, not by the closure either:
+    /// The object itself cannot leave, not even through the closure:
     /// ```compile_fail,E0277
     /// # use std::{cell::{Cell, RefCell}, rc::Rc};
     /// # let options = runtime::RealOptions::default();
@@ -226,11 +232,13 @@ impl<T: 'static> Shared<T> {
         assert!(!waker::is_entered(runtime), "a task of the runtime would wait for itself");
     }
 
-    /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Before it
-    /// waits for anything else it polls tasks that are ready; what then is left the thread that drives does.
+    /// Runs a future in the runtime on this thread, which performs the future's reads itself, one
+    /// at a time. Before it waits for anything else, it polls ready tasks. The driving thread does
+    /// the remaining ones.
     ///
     /// # Panics
-    /// If a task of the runtime calls it, which would wait for itself; if something panicked within, now or while it waits.
+    /// Panics if called from a task of the runtime, which would wait for itself; and if a panic
+    /// occurred inside, before the call or while it waits.
     pub fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&T) -> F + Send) -> R {
         self.assert_outside();
         let caller =
@@ -261,7 +269,7 @@ impl<T: 'static> Shared<T> {
             let mut left = real.io.take_left();
             if polled.is_ready() {
                 held.future = None;
-                // Somebody else waits for it, or nobody.
+                // Another task may wait for this read.
                 if let Some((place, op)) = left.take() {
                     real.io.start(place, op);
                 }
@@ -292,7 +300,7 @@ impl<T: 'static> Shared<T> {
     /// Waits until the future of `caller` is woken, or the runtime is broken.
     fn park(&self, caller: &Arc<Caller>) {
         self.parked.lock().push(Arc::clone(caller));
-        // Whoever breaks it from here on finds the caller in the list.
+        // A panic after this point finds the caller in the list.
         if !self.is_broken() {
             caller.wait();
         }
@@ -305,7 +313,7 @@ impl<T: 'static> Shared<T> {
         while !self.is_over.load(Ordering::Acquire) {
             let mut inside = self.inside.lock();
             if self.is_broken() {
-                return; // callers say so
+                return; // Callers report the panic.
             }
             let breaks = Breaks(self);
             let here = enter(&inside.rt);
@@ -339,7 +347,7 @@ impl<T: 'static> Shared<T> {
         }
     }
 
-    /// Has [`Self::drive`] return.
+    /// Makes [`Self::drive`] return.
     pub fn stop(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.remote.office().bell.ring();
@@ -347,7 +355,7 @@ impl<T: 'static> Shared<T> {
 }
 
 impl<T> Inside<T> {
-    /// What a caller's future has set going, the driving thread takes over.
+    /// Wakes the driving thread if a caller has left it ready tasks or an earlier timer.
     fn pass_on(&self, remote: &Remote) {
         let inner = &self.rt.handle.inner;
         let is_earlier = inner.first_due().is_some_and(|due| due < self.sleeps_until);

@@ -1,25 +1,25 @@
-//! The system's clock, for threads that drive a store from outside and have no runtime of their own.
+//! The system's clock, for threads that use a store from outside and have no runtime of their own.
 
 use std::marker::PhantomData;
 
 use super::{Clock, ExactTimers};
 use crate::Nanos;
 
-/// Time since it was made, by the system's monotonic clock; for any thread.
+/// The time since its creation, by the system's monotonic clock, for any thread.
 pub struct WallClock(Clock);
 
 impl WallClock {
-    /// A clock that stands at zero now.
+    /// Creates a clock that is zero now.
     pub fn start() -> Self {
         Self(Clock::start())
     }
 
-    /// The time, read anew by every call.
+    /// Returns the time; each call reads the clock.
     pub fn now(&self) -> Nanos {
         self.0.now()
     }
 
-    /// Sleeps until then; exact to some microseconds if the thread [has asked for it](ExactSleep).
+    /// Sleeps until `until`. Exact to some microseconds if the thread holds an [`ExactSleep`].
     #[expect(
         clippy::disallowed_methods,
         reason = "it is the thread of somebody outside, which drives nothing"
@@ -32,16 +32,16 @@ impl WallClock {
     }
 }
 
-/// As long as it is there, sleeps of the thread that made it are as exact as the system has them: else it may be 50 us late, to
-/// wake several threads at once.
+/// As long as it exists, sleeps of the thread that created it are as exact as the system permits.
+/// Else they may be 50 us late, because the system combines wake-ups.
 pub struct ExactSleep {
     _timers: ExactTimers,
-    /// It is the thread's own.
+    /// It must stay on its thread.
     _stays: PhantomData<*const ()>,
 }
 
 impl ExactSleep {
-    /// Begins it.
+    /// Makes sleeps of this thread exact.
     pub fn begin() -> Self {
         Self { _timers: ExactTimers::begin(), _stays: PhantomData }
     }

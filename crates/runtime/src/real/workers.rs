@@ -1,5 +1,5 @@
-//! Threads that do what the executor's own must not wait for: blocking I/O where there is no ring, and work
-//! that is heavy on the processor.
+//! Threads for work that must not block the executor's thread: blocking I/O without a ring, and
+//! processor-heavy work.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,21 +27,21 @@ impl Shared {
     }
 }
 
-/// What the system thinks of the threads.
+/// The scheduling priority of the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// As the thread that began them.
+    /// That of the thread that started them.
     Normal,
-    /// Whoever else has something to do on a processor goes first, mostly: callers with short work wait for those that
-    /// compute otherwise, as long as the system's slices are.
+    /// Other threads mostly run first. Else callers with short work would wait for computing
+    /// threads, as long as the system's time slices.
     Low,
 }
 
-/// How nice a thread of low priority is: the least that there is.
+/// The nice value of low priority: the lowest priority of all.
 const NICE: i32 = 19;
 
-/// Up to so many threads, begun when there is work for them. Dropping it drops what was not begun and waits
-/// for what was.
+/// A pool of up to `most` threads, which are started when needed. Dropping it drops jobs that have
+/// not started, and waits for the others.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
     threads: RefCell<Vec<JoinHandle<()>>>,
@@ -56,7 +56,7 @@ impl Workers {
         Self { shared: Arc::default(), threads: RefCell::default(), most, name, priority }
     }
 
-    /// Has `job` done. It must not panic.
+    /// Runs `job` on a thread. It must not panic.
     pub(crate) fn run(&self, job: Job) {
         let mut threads = self.threads.borrow_mut();
         let mut queue = self.shared.lock();
@@ -75,7 +75,7 @@ impl Workers {
         match thread::Builder::new().name(self.name.to_owned()).spawn(begin) {
             Ok(thread) => threads.push(thread),
             Err(_) if !threads.is_empty() => self.shared.has_changed.notify_one(),
-            // Not one thread is to be had: this one does it, and whoever comes meanwhile waits.
+            // No thread could be started: runs the job here, and the caller waits.
             Err(_) => {
                 let job = self.shared.lock().jobs.pop_back();
                 if let Some(job) = job {
@@ -87,10 +87,11 @@ impl Workers {
 }
 
 impl Priority {
-    /// Gives it to this thread.
+    /// Applies the priority to this thread.
     fn take(self) {
         if self == Self::Low {
-            // On Linux nobody in particular is this thread, not its process. A system that refuses leaves it as it was.
+            // On Linux, `None` means this thread, not its process. If the system refuses, the
+            // priority stays as it was.
             let _ = rustix::process::setpriority_process(None, NICE);
         }
     }
@@ -120,7 +121,7 @@ impl Drop for Workers {
         drop(unbegun);
         self.shared.has_changed.notify_all();
         for thread in self.threads.get_mut().drain(..) {
-            // It ended for good: jobs do not panic. One that did has said so.
+            // Jobs do not panic. If one did, the panic was already reported.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A runtime for several threads in which something panics: whoever waits hears of it.
+//! A panic inside a runtime that several threads share: all waiting threads are notified.
 
 use std::cell::Cell;
 use std::future::{Ready, pending};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use runtime::{Handle, Nanos, RealOptions, Shared};
 
-/// What lives in it: not `Send`.
+/// The object in the runtime; it is not `Send`.
 struct Root {
     handle: Handle,
     waiting: Rc<Cell<u32>>,
@@ -23,7 +23,7 @@ fn shared() -> Arc<Shared<Root>> {
     Arc::new(shared.expect("any way will do"))
 }
 
-/// Whether `run` panicked, told once it has ended.
+/// Runs `run` on another thread. The channel receives whether it panicked, once it has ended.
 #[expect(clippy::disallowed_methods, reason = "another thread is what this is about")]
 fn on_another_thread(run: impl FnOnce() + Send + 'static) -> mpsc::Receiver<bool> {
     let (sender, receiver) = mpsc::channel();
@@ -34,12 +34,13 @@ fn on_another_thread(run: impl FnOnce() + Send + 'static) -> mpsc::Receiver<bool
     receiver
 }
 
-/// Whether it panicked. As long as no machine takes, a thread that waits for ever is told from one that ends.
+/// Returns whether the thread panicked. The timeout, longer than any machine needs, detects a
+/// thread that hangs.
 fn panicked(thread: &mpsc::Receiver<bool>) -> bool {
     thread.recv_timeout(Duration::from_mins(5)).expect("it does not wait for ever")
 }
 
-/// Threads that wait for what never happens, and for what does not for long.
+/// Starts two threads that wait: for an event that never happens, and for a distant instant.
 fn waiters(shared: &Arc<Shared<Root>>) -> [mpsc::Receiver<bool>; 2] {
     let threads = [false, true].map(|sleeps| {
         let shared = Arc::clone(shared);
@@ -61,7 +62,7 @@ fn waiters(shared: &Arc<Shared<Root>>) -> [mpsc::Receiver<bool>; 2] {
     threads
 }
 
-/// All who wait panic, the driving thread ends, and whoever comes later is told as well.
+/// Checks that all waiting threads panic, and that later calls panic, too.
 fn is_told_to_all(shared: &Arc<Shared<Root>>, waiting: [mpsc::Receiver<bool>; 2]) {
     assert_eq!(waiting.map(|thread| panicked(&thread)), [true, true]);
     assert!(shared.is_broken());
@@ -107,7 +108,7 @@ fn a_caller_that_panics_within_is_told_to_all_who_wait_and_to_who_drives() {
     assert!(!panicked(&driver), "it returns");
 }
 
-/// Looks at the runtime once more while its thread unwinds, and panics there.
+/// Accesses the runtime while its thread unwinds, and panics there.
 struct PanicsWithin(Arc<Shared<Root>>);
 
 impl Drop for PanicsWithin {

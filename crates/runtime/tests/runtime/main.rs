@@ -1,4 +1,5 @@
-//! The runtime as its users see it: order, time, tasks that end or hang, what tasks wait for, real time.
+//! Tests of the runtime's public interface: order, time, tasks that end or hang, synchronization,
+//! and real time.
 
 mod broken;
 mod order;

@@ -1,12 +1,12 @@
-//! The seed decides the order of tasks, and nothing else does.
+//! The order of tasks depends on the seed alone.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use runtime::{Nanos, Runtime, Semaphore, TaskOrder, bounded};
 
-/// Tasks, timers, a semaphore and a channel at once. Returns the hash of the run and the order in
-/// which the tasks got through.
+/// Uses tasks, timers, a semaphore and a channel together. Returns the trace hash and the order in
+/// which the tasks completed.
 fn scenario(seed: u64) -> (u64, Vec<u64>) {
     let rt = Runtime::new(seed);
     let handle = rt.handle();
@@ -33,7 +33,7 @@ fn scenario(seed: u64) -> (u64, Vec<u64>) {
     (handle.trace_hash(), order)
 }
 
-/// The order in which ten tasks run that are ready at the same instant.
+/// Returns the order in which ten tasks run that are ready at the same instant.
 fn order_of_ten(seed: u64, order: TaskOrder) -> Vec<u32> {
     let rt = Runtime::with_order(seed, order);
     let ran = Rc::new(RefCell::new(Vec::new()));

@@ -44,7 +44,7 @@ fn a_channel_ends_when_the_last_sender_is_gone_and_it_is_empty() {
         handle.sleep(Nanos(10)).await;
         assert_eq!(other.send(2).await, Ok(()));
         handle.sleep(Nanos(10)).await;
-        drop(other); // wakes the receiver that waits
+        drop(other); // Wakes the waiting receiver.
     });
     let handle = rt.handle();
     let seen = rt.block_on(async move {
@@ -130,7 +130,7 @@ fn a_task_that_waits_twice_is_woken_though_one_of_them_gives_up() {
         std::future::poll_fn(|cx| {
             rounds += 1;
             let is_ready = first.as_mut().poll(cx).is_ready() | second.as_mut().poll(cx).is_ready();
-            first = Box::pin(own.notified()); // the one before is dropped, and waits no more
+            first = Box::pin(own.notified()); // Drops the previous future, which stops waiting.
             if is_ready { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -148,7 +148,7 @@ fn a_notification_between_asking_and_awaiting_is_not_lost() {
     let rt = Runtime::new(1);
     rt.block_on(async {
         let notify = Notify::default();
-        notify.notify_all(); // before anybody asked: not for us
+        notify.notify_all(); // Before the future is created, so it does not count.
         let notified = notify.notified();
         notify.notify_all();
         notified.await;

@@ -1,4 +1,4 @@
-//! The random stream is part of the format of a bug report: it must never change.
+//! The random stream is part of the format of a bug report, so it must never change.
 
 use runtime::{Rng, Runtime, mix64};
 
@@ -8,8 +8,8 @@ fn first<const N: usize>(mut rng: Rng) -> [u64; N] {
 
 #[test]
 fn the_stream_is_xoshiro256plusplus_seeded_by_splitmix64() {
-    // Seed 0 agrees with the published reference (and the crate rand_xoshiro); the others were
-    // computed by a separate program.
+    // The stream of seed 0 agrees with the published reference (and the crate rand_xoshiro); the
+    // others were computed by a separate program.
     let of_0 = [0x5317_5D61_490B_23DF, 0x61DA_6F3D_C380_D507, 0x5C0F_DF91_EC9A_7BFC];
     assert_eq!(first(Rng::new(0)), of_0);
     let of_1 = [

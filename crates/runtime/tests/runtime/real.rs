@@ -1,4 +1,4 @@
-//! Real time: timers, other threads, computing, and the end of it.
+//! Real time: timers, other threads, computing, and the end of the runtime.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use runtime::{
     join_all, mailbox, oneshot,
 };
 
-/// Both ways of sleeping: in a ring, and on a word.
+/// Runs a test with both ways of sleeping: in a ring, and on a futex.
 fn both(test: impl Fn(Runtime)) {
     for io in [IoChoice::Probe, IoChoice::Threads] {
         test(
@@ -50,7 +50,8 @@ fn it_says_how_io_is_done() {
 fn sleeps_are_exact_to_tens_of_microseconds_and_end_in_order() {
     both(|rt| {
         let handle = rt.handle();
-        // How late one is depends on what else the machine does; by the system's usual slack all would be 50 us.
+        // The delay of a single sleep depends on the load of the machine. With the system's default
+        // timer slack, all would be 50 us late.
         let is_exact = (0..2000).any(|_| {
             let handle = handle.clone();
             let late = rt.block_on(async move {
@@ -135,7 +136,7 @@ fn closures_from_several_threads_run_in_order_on_the_runtime() {
     });
 }
 
-/// Adds what comes until nothing comes any more.
+/// Adds the numbers received until the last sender is gone.
 async fn sum(mut inbox: Mailbox<(u64, mpsc::Sender<u64>)>) -> u64 {
     let mut sum = 0;
     while let Some((number, reply)) = inbox.recv().await {
@@ -207,7 +208,7 @@ fn a_waker_works_on_another_thread_and_between_two_runs() {
         });
         rt.run_until_true(|| task.is_finished());
         drop(other.join());
-        // Nobody runs it at the moment: it is woken all the same.
+        // The task is woken although no thread is running the runtime.
         let notify = Rc::new(Notify::default());
         let waits = Rc::clone(&notify);
         let task = rt.handle().spawn("notified", async move { waits.notified().await });
@@ -361,7 +362,7 @@ fn two_runtimes_on_one_thread_talk_to_each_other() {
     });
 }
 
-/// What lives in a shared runtime: not `Send`, and used by tasks of it as well.
+/// The object in a shared runtime: not `Send`, and also used by the runtime's tasks.
 struct Counter {
     handle: runtime::Handle,
     count: Rc<Cell<u32>>,
@@ -385,7 +386,7 @@ fn threads_that_share_a_runtime_drive_their_own_futures() {
                 on_another_thread(move || (0..200).map(|n| count(&shared, caller + n)).max())
             })
             .collect();
-        // One waits for what the others do.
+        // One caller waits for the work of the others.
         shared.call(|counter| {
             let (count, changed) = (Rc::clone(&counter.count), Rc::clone(&counter.changed));
             async move { changed.wait_until(|| count.get() == 800).await }
@@ -404,7 +405,7 @@ fn a_caller_that_would_wait_polls_what_it_set_going() {
         let handle = handle.clone();
         async move { handle }
     });
-    // Nobody drives it: a wake for another thread would not be answered.
+    // No thread drives the runtime: a wake of another thread would have no effect.
     let result = shared.expect("any way will do").call(|handle| {
         let tasks: Vec<_> =
             (0..10_u32).map(|n| handle.spawn("a number", async move { n })).collect();
@@ -431,7 +432,7 @@ fn threads_that_compute_let_others_go_first() {
     assert_eq!((niceness(), computing), (before, 19));
 }
 
-/// Counts one up when it goes, as a value does that says goodbye to a store.
+/// Increments the counter on drop, like a handle that calls the store when dropped.
 struct Counts(Arc<Shared<Counter>>);
 
 impl Drop for Counts {
@@ -463,7 +464,7 @@ fn a_thread_that_unwinds_may_call_and_breaks_nothing() {
     driver.join().expect("it does not panic");
 }
 
-/// Counts one up: at once, in a task that the driving thread has to run, or after a timer.
+/// Increments the counter: at once, after a task that the driving thread runs, or after a timer.
 fn count(shared: &Shared<Counter>, how: u32) -> u32 {
     shared.call(move |counter| {
         let (handle, count) = (counter.handle.clone(), Rc::clone(&counter.count));

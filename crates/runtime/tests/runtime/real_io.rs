@@ -1,4 +1,4 @@
-//! Files in real time, by both engines.
+//! File I/O in real time, with both engines.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn both(test: impl Fn(&Runtime, &str)) {
     }
 }
 
-/// A file that goes when this does.
+/// A file that is removed on drop.
 struct Scratch {
     path: PathBuf,
     file: Arc<File>,
@@ -96,7 +96,7 @@ fn thousands_of_operations_at_once_each_find_their_own() {
         let scratch = Scratch::new(&format!("many-{name}"));
         let (handle, file) = (rt.handle(), Arc::clone(&scratch.file));
         rt.block_on(async move {
-            // More than the ring has places for, so that some wait in front of it.
+            // More operations than fit in the ring, so that some are queued before it.
             let writes = (0..5000_u64).map(|n| {
                 let bytes = PageImage::new(&n.to_le_bytes().repeat(8));
                 handle.write_at(&file, n * 64, bytes, false)
@@ -241,7 +241,7 @@ fn a_caller_that_only_reads_needs_nobody_else() {
         });
         let shared = shared.expect("it is made");
         for n in 0..100 {
-            // Two reads, one after the other, and no thread that drives the runtime.
+            // Two sequential reads, without a thread that drives the runtime.
             let sum = shared.call(move |(handle, file)| {
                 let first = handle.read_at(file, n * 8, PageImage::zeroed(8, 1));
                 let (handle, file) = (handle.clone(), Arc::clone(file));
@@ -256,7 +256,7 @@ fn a_caller_that_only_reads_needs_nobody_else() {
     }
 }
 
-/// Reads a number, and one more at the same time; may write it once more where it was.
+/// Reads a number twice concurrently; optionally writes it back to the same place.
 fn look_up(shared: &Shared<(Handle, Arc<File>)>, n: u64, writes: bool) {
     let found = shared.call(move |(handle, file)| {
         let (handle, file) = (handle.clone(), Arc::clone(file));

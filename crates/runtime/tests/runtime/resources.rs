@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use runtime::{Cores, Nanos, Pipe, Runtime, join_all};
 
-/// When jobs of these lengths end that are handed in at once to `count` cores.
+/// Returns the end times of jobs of these lengths that are submitted at the same time to `count`
+/// cores.
 fn ends(count: usize, jobs: &[u64]) -> Vec<u64> {
     let rt = Runtime::new(1);
     let cores = Cores::new(rt.handle(), count, Nanos(100));
@@ -90,7 +91,7 @@ fn background_jobs_share_a_core_in_turns() {
 #[test]
 fn a_pipe_carries_one_transfer_after_the_other() {
     let rt = Runtime::new(1);
-    let (handle, pipe) = (rt.handle(), Pipe::new(rt.handle(), 1_000.0)); // one byte per ns
+    let (handle, pipe) = (rt.handle(), Pipe::new(rt.handle(), 1_000.0)); // One byte per ns.
     let ends = rt.block_on(async move {
         let mut ends = vec![pipe.book(4_096), pipe.book(100), pipe.book(0)];
         handle.sleep(Nanos(10_000)).await;
@@ -103,7 +104,7 @@ fn a_pipe_carries_one_transfer_after_the_other() {
 #[test]
 fn the_speed_of_a_pipe_is_in_decimal_megabytes_and_parts_of_a_nanosecond_count_as_one() {
     let rt = Runtime::new(1);
-    assert_eq!(Pipe::new(rt.handle(), 3_200.0).book(4_096), Nanos(1_283)); // 313 ps a byte
+    assert_eq!(Pipe::new(rt.handle(), 3_200.0).book(4_096), Nanos(1_283)); // 313 ps per byte.
     assert_eq!(Pipe::new(rt.handle(), 800.0).book(1), Nanos(2));
     assert_eq!(Pipe::new(rt.handle(), 800.0).book(4), Nanos(5));
 }

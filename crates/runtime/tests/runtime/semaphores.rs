@@ -7,7 +7,8 @@ use runtime::{Nanos, Permit, Runtime, Semaphore};
 
 type Log = Rc<RefCell<Vec<(u32, u64)>>>;
 
-/// Task `name` arrives at `at` and holds `wants` units for `holds`; logs when it was granted.
+/// Starts task `name`, which arrives at `at` and holds `wants` units for `holds`. Logs the time of
+/// the grant.
 fn user(rt: &Runtime, semaphore: &Semaphore, log: &Log, name: u32, [at, wants, holds]: [u64; 3]) {
     let (handle, semaphore, log) = (rt.handle(), semaphore.clone(), Rc::clone(log));
     rt.handle().spawn("user", async move {
@@ -23,11 +24,11 @@ fn waiters_are_served_in_order_of_arrival_even_if_a_later_one_would_fit() {
     for seed in 0..10 {
         let (rt, semaphore, log) = (Runtime::new(seed), Semaphore::new(4), Log::default());
         user(&rt, &semaphore, &log, 1, [0, 3, 100]);
-        user(&rt, &semaphore, &log, 2, [1, 2, 100]); // must wait for 1
-        user(&rt, &semaphore, &log, 3, [2, 1, 100]); // would fit, but stands behind 2
-        user(&rt, &semaphore, &log, 4, [3, 4, 100]); // needs all
+        user(&rt, &semaphore, &log, 2, [1, 2, 100]); // Must wait for 1.
+        user(&rt, &semaphore, &log, 3, [2, 1, 100]); // Would fit, but is queued after 2.
+        user(&rt, &semaphore, &log, 4, [3, 4, 100]); // Needs all units.
         rt.run_until(Nanos::MAX);
-        log.borrow_mut().sort_unstable(); // 2 and 3 run at one instant, in either order
+        log.borrow_mut().sort_unstable(); // Tasks 2 and 3 run at the same instant, in either order.
         assert_eq!(*log.borrow(), [(1, 0), (2, 100), (3, 100), (4, 200)]);
         assert_eq!((semaphore.in_use(), semaphore.waiting()), (0, 0));
     }
@@ -72,12 +73,14 @@ fn a_raised_limit_lets_waiters_go_on_and_a_lowered_one_takes_nothing_away() {
     semaphore.set_limit(1);
     assert_eq!(semaphore.in_use(), 3);
     rt.run_until(Nanos::MAX);
-    // Tasks 2 and 3 run at 4 ns, the last instant before the limit rose; 4 waits for all three.
+    // Tasks 2 and 3 run at 4 ns, the last instant before the limit was raised; 4 waits for all
+    // three.
     log.borrow_mut().sort_unstable();
     assert_eq!(*log.borrow(), [(1, 1), (2, 4), (3, 4), (4, 104)]);
 }
 
-/// A semaphore of one unit that is taken, and a task that waits for `wants` units until `until`.
+/// Returns a semaphore of two units, of which one is in use, and its permit. A task waits for
+/// `wants` units and gives up after 50 ns.
 fn with_impatient(rt: &Runtime, wants: usize) -> (Semaphore, Rc<RefCell<Option<Permit>>>) {
     let semaphore = Semaphore::new(2);
     let first = Rc::new(RefCell::new(Some(rt.block_on(semaphore.acquire(1)))));
@@ -114,7 +117,7 @@ fn a_waiter_dropped_between_its_grant_and_its_poll_leaks_nothing() {
     let (semaphore, first) = with_impatient(&rt, 2);
     user(&rt, &semaphore, &log, 1, [10, 2, 100]);
     rt.run_until(Nanos(20));
-    drop(first.take()); // grants the impatient one, which does not look any more
+    drop(first.take()); // Grants the units to the impatient task, which no longer polls.
     assert_eq!((semaphore.in_use(), semaphore.waiting()), (2, 1));
     rt.run_until(Nanos::MAX);
     assert_eq!(*log.borrow(), [(1, 50)]);

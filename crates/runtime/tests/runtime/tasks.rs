@@ -1,4 +1,4 @@
-//! Tasks that end, hang, wait for ever, or are dropped with their runtime.
+//! Tasks that end, hang, wait forever, or are dropped with their runtime.
 
 use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 
 use runtime::{Handle, JoinHandle, Nanos, Notify, Runtime, Semaphore};
 
-/// Runs a function when it is dropped.
+/// Runs a function on drop.
 struct Guard<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for Guard<F> {
@@ -87,7 +87,7 @@ fn a_guard_may_spawn_and_wake_while_the_runtime_is_dropped() {
     let drops = Rc::new(Cell::new(0));
     let notify = Rc::new(Notify::default());
     for _ in 0..3 {
-        rt.handle().spawn("over before", async {}); // leaves a free slot
+        rt.handle().spawn("over before", async {}); // Leaves a free slot.
     }
     for _ in 0..3 {
         let (handle, drops, notify) = (rt.handle(), Rc::clone(&drops), Rc::clone(&notify));
@@ -127,7 +127,7 @@ fn a_waker_outlives_its_task_and_its_runtime_harmlessly() {
     rt.block_on(async {});
     let waker = kept.borrow_mut().take().expect("the task was polled");
     waker.wake_by_ref();
-    rt.block_on(async {}); // its task is polled, and now another waker is kept
+    rt.block_on(async {}); // The task is polled, and another waker is kept.
     waker.wake_by_ref();
     drop(rt);
     waker.wake_by_ref();
@@ -184,7 +184,7 @@ fn an_aborted_task_lets_go_of_what_it_holds_and_never_runs_again() {
     assert_eq!((ran.get(), dropped.get()), (3, false));
     task.abort();
     assert!(dropped.get());
-    // Its number is used again, by a task that the old one's wakers do not disturb.
+    // Its number is reused by a task that the old one's wakers do not disturb.
     assert_eq!(rt.block_on(async { 42 }), 42);
     rt.run_until(Nanos(100));
     assert_eq!((ran.get(), rt.handle().now()), (3, Nanos(20)), "nothing is left to happen");

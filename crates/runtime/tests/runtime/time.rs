@@ -1,4 +1,5 @@
-//! The clock: it moves from timer to timer, to the nanosecond, and only when nothing can run.
+//! The clock: it advances from timer to timer, exact to the nanosecond, and only when no task is
+//! ready.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -140,7 +141,7 @@ fn microseconds_of_a_profile_round_to_nanoseconds() {
     assert_eq!(Nanos::from_micros_f64(f64::INFINITY), Nanos::MAX);
 }
 
-/// How many instants it takes until nothing is left to happen, and the last of them.
+/// Returns the number of instants until no event is left, and the last instant.
 fn instants(rt: &Runtime) -> (u32, Nanos) {
     let count = Cell::new(0);
     rt.run_until_true(|| {

@@ -1,4 +1,5 @@
-//! Clients of a store of which members fail: writers, readers, takers of snapshots, one that compacts.
+//! Clients of a store whose members fail: writers, readers, snapshot readers, and one that
+//! compacts, settles and copies.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,20 +17,20 @@ use super::watch::{Watch, lock};
 use crate::scratch::by_threads;
 
 pub(crate) const WRITERS: u32 = 3;
-/// Writes of one writer in a life, at most.
+/// The maximum number of writes of one writer in a run.
 const WRITES: usize = 2_500;
-/// A key that says whether a store takes writes, and is of no writer.
+/// A key of no writer, which tests whether a store takes writes.
 pub(crate) const PROBE: &[u8] = b"~";
-/// What a client does after so many refusals is no news.
+/// A client stops after this many errors, since more would show nothing new.
 const REFUSALS: u32 = 20;
 
-/// What clients know, and what goes wrong.
+/// The shared state of all clients, and their complaints.
 pub(crate) struct Clients<'a> {
     pub store: &'a Store,
     pub lines: &'a [Mutex<Line>],
     pub harm: &'a Mutex<Harm>,
     pub watch: &'a Watch,
-    /// A directory for copies.
+    /// The directory for copies.
     pub copies: &'a Path,
     pub members: usize,
     pub is_over: AtomicBool,
@@ -43,7 +44,7 @@ pub(crate) fn pause(time: Duration) {
     thread::sleep(time);
 }
 
-/// The state of each writer's keys, from pairs in order.
+/// Returns the state of each writer's keys, from pairs in key order.
 pub(crate) fn states(range: Range) -> Result<Result<Vec<Found>, String>, Error> {
     let mut all = vec![Found::new(); WRITERS as usize];
     let mut last: Option<Box<[u8]>> = None;
@@ -72,7 +73,8 @@ impl Clients<'_> {
         lock(&self.complaints).push(what);
     }
 
-    /// The outcome, unless it is an error. One that nothing has failed for, or that redundancy bears, is a complaint.
+    /// Returns the value, or `None` for an error. Complains about an error that no fault explains,
+    /// or that redundancy should have hidden.
     pub(crate) fn good<T>(&self, what: &str, outcome: Result<T, Error>) -> Option<T> {
         let error = match outcome {
             Ok(value) => {
@@ -98,7 +100,8 @@ impl Clients<'_> {
         self.lines.iter().map(|line| lock(line).live()).collect()
     }
 
-    /// What was found of each writer is what was asked for, between two moments.
+    /// Checks that the state found of each writer is one that its writes explain, between the
+    /// moments `before` and `after`.
     pub(crate) fn check(&self, what: &str, found: &[Found], before: &[Bounds], after: &[Bounds]) {
         for (n, found) in found.iter().enumerate() {
             let bounds = (before[n].0, after[n].1);
@@ -220,7 +223,7 @@ impl Client<'_, '_> {
         true
     }
 
-    /// A snapshot has one instant, now and later.
+    /// Checks that a snapshot shows one instant, now and later.
     fn read_snapshot(&mut self) -> bool {
         let clients = self.clients;
         let before = clients.bounds();
@@ -259,7 +262,7 @@ impl Client<'_, '_> {
         }
     }
 
-    /// A checkpoint has one instant, and opens by itself.
+    /// Checks that a checkpoint shows one instant, and opens as a store.
     fn copy(&mut self) -> bool {
         let clients = self.clients;
         let to = clients.copies.join(format!("{}", self.rng.next_u64()));
@@ -270,7 +273,7 @@ impl Client<'_, '_> {
         let after = clients.bounds();
         let Ok(_) = copied else { return false };
         let opened = clients.watch.call("opening of a copy", || Store::open(&to, &by_threads()));
-        // It may fail as the others do: its disk is one of theirs.
+        // Errors are permitted: the copy is on a disk of the members.
         if let Ok(copy) = opened
             && let Ok(all) = clients.watch.call("range of a copy", || states(copy.range(..)))
         {

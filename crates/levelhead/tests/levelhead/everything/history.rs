@@ -1,4 +1,4 @@
-//! One history: lives of a store, what befalls its members in each, and what is asked of it.
+//! One history: runs of a store with the faults of its members, and the checks after each run.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,24 +21,24 @@ use super::plan::{Ending, Harm, Plan, Step};
 use super::watch::{Watch, lock};
 use crate::scratch::{Scratch, by_threads, faulty};
 
-/// Steps of 5 ms in which what was full takes writes again, and what lacks something is filled.
+/// Steps of 5 ms within which a store must take writes again, or be filled.
 const STEPS: u32 = 12_000;
 
-/// Bytes of an extent of a small store.
+/// The extent size of a small store, in bytes.
 const EXTENT_BYTES: usize = 1 << 20;
 
-/// One history: the members, and what is known of them.
+/// One history: the members and their known state.
 pub(crate) struct History {
     drives: Vec<FaultFs>,
     directories: Vec<PathBuf>,
     options: Options,
     capacity: u64,
     lines: Vec<Mutex<Line>>,
-    /// All members have all: any one of them may be lost.
+    /// Whether all members are complete, so that any one of them may be lost.
     is_whole: bool,
-    /// What members had that were replaced.
+    /// The former contents of members that were replaced.
     former: Vec<(usize, Vec<u8>)>,
-    /// Syncs that do nothing, all the time.
+    /// Syncs that have no effect during the whole history.
     ignored: Ignored,
     rng: Rng,
     watch: Arc<Watch>,
@@ -46,7 +46,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing where there is no FUSE.
+    /// Returns `None` if FUSE is not available.
     pub(crate) fn new(
         seed: u64,
         members: usize,
@@ -100,7 +100,7 @@ impl History {
         self.repair(away).map_err(|error| format!("repaired without member {away}: {error}"))
     }
 
-    /// What the members say of each extent, for whoever looks into a complaint.
+    /// Returns the members' headers of each extent, to analyse a complaint.
     pub(crate) fn headers(&self) -> String {
         self.mend();
         let read = |path: &PathBuf| fs::read(path.join("data")).unwrap_or_default();
@@ -128,7 +128,7 @@ impl History {
         self.explain(&found, |line| (line.len(), line.len()))
     }
 
-    /// A repair saves all.
+    /// Checks that a repair saves everything.
     fn repair(&self, away: usize) -> Result<(), String> {
         let scratch = Scratch::new();
         let into = scratch.path().join("repaired");
@@ -143,7 +143,7 @@ impl History {
         self.explain(&found, |line| (line.len(), line.len()))
     }
 
-    /// The directories, without that of a member that is away.
+    /// Returns the directories, with a nonexistent path for a member that is away.
     fn paths(&self, away: Option<usize>) -> Vec<PathBuf> {
         let mut directories = self.directories.clone();
         if let Some(away) = away {
@@ -161,7 +161,7 @@ impl History {
         self.watch.call("opening", || Store::open_over(&self.paths(away), &options))
     }
 
-    /// All that can be read of a store that is well.
+    /// Reads all pairs of a store without faults.
     fn all(&self, store: &Store) -> Result<Vec<Found>, String> {
         let all = self.watch.call("range of all", || states(store.range(..)));
         all.map_err(|error| format!("it cannot be read: {error:?}"))?
@@ -174,7 +174,7 @@ impl History {
         })
     }
 
-    /// What was found is there from now on.
+    /// Takes the state found as the base for later checks.
     fn rebase(&self, found: Vec<Found>) {
         self.lines.iter().zip(found).for_each(|(line, found)| lock(line).rebase(found));
     }
@@ -185,14 +185,14 @@ impl History {
 
     fn mend(&self) {
         for (member, drive) in self.drives.iter().enumerate() {
-            // No cut is due any more, either.
+            // Also cancels a pending power cut.
             drive.power_on();
             self.set_faults(member, Faults::default());
         }
     }
 
     fn carry_out(&self, step: &Step, harm: &Mutex<Harm>, faults: &mut [Faults]) {
-        // Before it happens, so that whoever meets it finds it said.
+        // Records the fault before it happens, so that a client that meets it finds it recorded.
         lock(harm).add(step);
         match step {
             Step::Fail(members, fails) => {
@@ -214,7 +214,7 @@ impl History {
         }
     }
 
-    /// The store is opened, used, and stopped.
+    /// One run: opens the store, uses it, and stops it.
     fn live(&mut self) -> Result<(), String> {
         let members = self.drives.len();
         let may_lack = self.is_whole && members > 1;
@@ -237,7 +237,7 @@ impl History {
         }
         for (member, after) in &plan.cut_in_opening {
             self.drives[*member].cut_after(*after);
-            // It may fail much later as well.
+            // The cut may also come much later.
             lock(&harm).of_power(*member);
         }
         self.is_whole = false;
@@ -253,7 +253,7 @@ impl History {
                 if plan.at_first.is_empty() && plan.cut_in_opening.is_empty() {
                     return Err(format!("it does not open: {error:?}"));
                 }
-                // It may have become as large all the same.
+                // The files may have grown all the same.
                 self.end(&plan.ending);
             }
         }
@@ -276,7 +276,7 @@ impl History {
         }
     }
 
-    /// A drive is replaced: the pages of the member are zeros, or those that it had before it was replaced once.
+    /// Replaces a drive: the member's pages become zeros, or the contents of an earlier drive.
     fn replace(&mut self, member: usize) {
         let path = self.directories[member].join("data");
         let data = fs::read(&path).expect("it is whole");
@@ -297,7 +297,7 @@ impl History {
         put.and_then(|()| file.sync_all()).expect("nothing fails");
     }
 
-    /// Clients are at work while members fail, until all ends.
+    /// Runs clients while members fail, until the end of the run.
     fn use_it(
         &mut self,
         store: Store,
@@ -326,7 +326,7 @@ impl History {
                 true
             }
             Some(Err(wrong)) => return Err(format!("opened: {wrong}")),
-            // It is not known where its writers begin.
+            // Without the initial state, writers cannot start.
             None => false,
         };
         let seed = self.rng.next_u64();
@@ -360,7 +360,7 @@ impl History {
         Ok(())
     }
 
-    /// Power is cut, or the process ends; nothing answers any more.
+    /// Cuts the power or kills the process; no request completes after this.
     fn end(&self, ending: &Ending) {
         match ending {
             Ending::Quiet { .. } => {}
@@ -407,7 +407,7 @@ impl History {
         Ok(())
     }
 
-    /// What stood in the way is gone, and nobody opens it anew.
+    /// Checks that the store takes writes again after the faults are gone, without being reopened.
     fn takes_writes_again(&self, store: &Store) -> Result<(), String> {
         let mut last = None;
         for _ in 0..STEPS {
@@ -431,7 +431,7 @@ impl History {
         Err(format!("all has been well for a minute, and it takes no writes: {last:?}"))
     }
 
-    /// Nothing fails any more: it opens, with all that it has to have.
+    /// Checks without faults that the store opens with all that it must have.
     fn look(&mut self, fills: bool) -> Result<(), String> {
         self.mend();
         let options = Options { capacity_bytes: self.capacity, ..self.options.clone() };
@@ -464,7 +464,7 @@ impl History {
         Ok(())
     }
 
-    /// Members that lack something are filled.
+    /// Waits until all members are complete.
     fn fill(&mut self, store: &Store) -> Result<(), String> {
         let is_whole = |(_, state): &(PathBuf, DirectoryState)| *state == DirectoryState::Whole;
         let behind = store.directories().iter().filter(|it| !is_whole(it)).count();

@@ -1,4 +1,4 @@
-//! What one writer has asked for, in order, and which states of its keys that explains.
+//! The writes of one writer in order, and the states of its keys that they explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use runtime::mix64;
 /// Keys of a writer.
 pub(crate) const KEYS: u64 = 60;
 
-/// Each key that has a value, and the stamp of the write that gave it.
+/// Each key that has a value, with the stamp of the write that set it.
 pub(crate) type Found = BTreeMap<u32, u64>;
 
-/// A write of some keys at one instant: true gives a value, false takes it away.
+/// An atomic write of some keys: `true` sets a value, `false` deletes the key.
 #[derive(Clone)]
 struct Write {
     of: Vec<(u32, bool)>,
-    /// It was acknowledged; else it may be there or not, all of it.
+    /// Whether the write was acknowledged. If not, all of it may exist or none.
     is_sure: bool,
 }
 
-/// The writes of one writer since the store was last compared.
+/// The writes of one writer since the last comparison with the store.
 pub(crate) struct Line {
     writer: u32,
     base: Found,
     /// The stamp of the first write of `writes`.
     first: u64,
     writes: Vec<Write>,
-    /// So many have returned.
+    /// The number of writes that have returned.
     ended: usize,
-    /// So many are durable for sure.
+    /// The number of writes that are durable for certain.
     durable: usize,
 }
 
-/// Which of the first writes count: so many at least, so many at most.
+/// The minimum and maximum number of leading writes that took effect.
 pub(crate) type Bounds = (usize, usize);
 
 impl Line {
@@ -39,13 +39,13 @@ impl Line {
         Self { writer, base: Found::new(), first: 1, writes: Vec::new(), ended: 0, durable: 0 }
     }
 
-    /// The stamp of a write that is asked for now.
+    /// Records the start of a write and returns its stamp.
     pub(crate) fn begin(&mut self, of: Vec<(u32, bool)>) -> u64 {
         self.writes.push(Write { of, is_sure: false });
         self.first + self.writes.len() as u64 - 1
     }
 
-    /// The last one has returned.
+    /// Records that the last write has returned.
     pub(crate) fn end(&mut self, is_sure: bool, is_durable: bool) {
         self.writes.last_mut().expect("one was begun").is_sure = is_sure;
         self.ended = self.writes.len();
@@ -54,12 +54,12 @@ impl Line {
         }
     }
 
-    /// All that has returned is durable.
+    /// Records that all writes that have returned are durable.
     pub(crate) fn synced(&mut self) {
         self.durable = self.ended;
     }
 
-    /// What is there from now on is what was found.
+    /// Takes the state found as the new base.
     pub(crate) fn rebase(&mut self, found: Found) {
         self.first += self.writes.len() as u64;
         (self.base, self.ended, self.durable) = (found, 0, 0);
@@ -70,22 +70,24 @@ impl Line {
         self.writes.len()
     }
 
-    /// After a power cut: what is durable, and whatever was asked for.
+    /// Returns the bounds after a power cut: from the durable writes to all started ones.
     pub(crate) fn after_cut(&self) -> Bounds {
         (self.durable, self.writes.len())
     }
 
-    /// While it is open: what was acknowledged, and what was asked for.
+    /// Returns the bounds while the store is open: from the writes that have returned to all
+    /// started ones.
     pub(crate) fn live(&self) -> Bounds {
         (self.ended, self.writes.len())
     }
 
-    /// Whether `found` is what the first of the writes leave, at least `low` and at most `high` of them.
+    /// Checks that `found` is the result of a prefix of the writes, of at least `low` and at most
+    /// `high`.
     pub(crate) fn explains(&self, found: &Found, (low, high): Bounds) -> Result<(), String> {
         let mut touches: BTreeMap<u32, Vec<(usize, bool, bool)>> = BTreeMap::new();
         for (n, write) in self.writes.iter().enumerate() {
             let is_its = |(key, _): &(u32, bool)| found.get(key) == Some(&(self.first + n as u64));
-            // Of a batch of which any part is there all of it is.
+            // If a part of a batch exists, all of it must.
             let is_sure = write.is_sure || write.of.iter().any(is_its);
             for (key, gives) in &write.of {
                 touches.entry(*key).or_default().push((n, *gives, is_sure));
@@ -131,7 +133,7 @@ impl Line {
         ))
     }
 
-    /// The same of one key.
+    /// Checks the state of one key in the same way.
     pub(crate) fn explains_one(
         &self,
         key: u32,
@@ -169,14 +171,14 @@ pub(crate) fn key(writer: u32, number: u32) -> Vec<u8> {
     key
 }
 
-/// The number of a key, whoever writes it.
+/// Returns the writer and the number of a key.
 pub(crate) fn number_of(key: &[u8]) -> Option<(u32, u32)> {
     let text = std::str::from_utf8(key.get(..5)?).ok()?;
     let (writer, number) = text.split_once('-')?;
     Some((writer.parse().ok()?, number.parse().ok()?))
 }
 
-/// The value that a write gave a key: it says which it is.
+/// Returns the value that the write with `stamp` sets for a key; it contains the stamp.
 pub(crate) fn value(writer: u32, number: u32, stamp: u64) -> Vec<u8> {
     let seed = mix64(stamp ^ u64::from(writer) << 50 ^ u64::from(number) << 40);
     let words = match seed % 64 {
@@ -189,7 +191,7 @@ pub(crate) fn value(writer: u32, number: u32, stamp: u64) -> Vec<u8> {
     value
 }
 
-/// The stamp of a value, all of which is checked.
+/// Returns the stamp of a value, and checks all of its bytes.
 pub(crate) fn stamp_of(writer: u32, number: u32, found: &[u8]) -> Result<u64, String> {
     let head = found.first_chunk().copied();
     let stamp = u64::from_le_bytes(head.ok_or("a value is too short")?);
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_state_is_explained_by_the_first_writes_alone() {
-        // Stamps are 1 to 4.
+        // The stamps are 1 to 4.
         let line = line(&[
             (&[(1, true)], true),
             (&[(2, true), (3, true)], false),
@@ -225,7 +227,7 @@ mod tests {
             line.explains(&found.iter().copied().collect(), bounds).is_ok()
         };
         assert!(explained(&[], (0, 4)) && !explained(&[], (1, 2)));
-        // The delete is before the last put, and so is the batch that may be there.
+        // The delete precedes the last put, and so does the unacknowledged batch.
         assert!(explained(&[(2, 4)], (4, 4)) && explained(&[(2, 4), (3, 2)], (0, 4)));
         assert!(!explained(&[(1, 1), (2, 4)], (0, 4)) && !explained(&[(2, 4)], (0, 3)));
         // All of a batch, or nothing.

@@ -1,4 +1,4 @@
-//! What befalls the members in a life of the store, and how that ends.
+//! The random plan of a run: the faults of members, and the end of the run.
 
 use std::fmt;
 
@@ -8,41 +8,41 @@ use runtime::Rng;
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// Something that happens to members.
+/// An event at some members.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Requests fail.
     Fail(Vec<usize>, Fails),
-    /// There is no more room than so many bytes.
+    /// The disk has only this many free bytes.
     Fill(Vec<usize>, u64),
-    /// All is well again.
+    /// All faults end.
     Mend,
 }
 
-/// How a life ends.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// Clients end, and then the store is closed, or dropped.
+    /// Clients stop, and then the store is closed or dropped.
     Quiet { mends: bool, closes: bool },
-    /// Power is cut, of each member some milliseconds after the one before.
+    /// The power of the members is cut, each at a time in milliseconds.
     Cut(Vec<(u64, usize)>),
     /// The process is killed.
     Kill,
 }
 
-/// What befalls the members in one life.
+/// The faults of one run.
 #[derive(Clone)]
 pub(crate) struct Plan {
-    /// This one is away.
+    /// The member that is away.
     pub away: Option<usize>,
-    /// The pages of this one are blank.
+    /// The member whose pages are blank.
     pub blank: Option<usize>,
-    /// Power fails of these, after so many requests of the opening.
+    /// Members whose power fails during opening, each after a number of requests.
     pub cut_in_opening: Vec<(usize, u64)>,
-    /// The size that each file is to have, in bytes.
+    /// The size of each file, in bytes.
     pub capacity: u64,
     pub at_first: Vec<Step>,
-    /// After so many milliseconds.
+    /// Each with its time in milliseconds.
     pub steps: Vec<(u64, Step)>,
     pub length: u64,
     pub ending: Ending,
@@ -62,7 +62,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// One member, two or all of them.
+/// Returns one member, two, or all of them.
 fn some_of(members: usize, rng: &mut Rng) -> Vec<usize> {
     let first = rng.below(members as u64) as usize;
     let count = [1, 1, 1, 2, 2, members][rng.below(6) as usize].min(members);
@@ -96,8 +96,9 @@ fn step(members: usize, rng: &mut Rng, is_at_first: bool) -> Step {
 }
 
 impl Plan {
-    /// What befalls a store over so many members. One of them may be away or blank only if the others have all (`is_whole`);
-    /// one that was `replaced` before is blank more often, so that former ones come back.
+    /// Draws a plan for a store over `members` members. A member may be away or blank only if the
+    /// others are complete (`is_whole`). A member that was `replaced` before is blank more often,
+    /// so that former contents return.
     pub(crate) fn draw(
         members: usize,
         (is_whole, replaced): (bool, Option<usize>),
@@ -158,27 +159,28 @@ impl Plan {
         }
     }
 
-    /// All steps, those at first, too.
+    /// Returns all steps, including the initial ones.
     pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
         self.at_first.iter().chain(self.steps.iter().map(|(_, step)| step))
     }
 }
 
-/// What has gone wrong in a life so far.
+/// The faults of a run so far.
 #[derive(Clone, Default, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(crate) struct Harm {
-    /// Members that something went wrong with.
+    /// Members that had a fault.
     pub members: Vec<usize>,
-    /// Something did.
+    /// Whether there was any fault.
     pub any: bool,
-    /// A disk had no room.
+    /// Whether a disk was full.
     pub lacks_room: bool,
-    /// Something that a store of one file hears of for good: a write or a sync that failed.
+    /// Whether there was a fault with permanent effect on a store of one file: a failed write or
+    /// sync.
     pub for_good: bool,
-    /// Pages may not be readable.
+    /// Whether some pages may be unreadable.
     pub unreadable: bool,
-    /// All of the members were whole when it was opened.
+    /// Whether all members were complete when the store was opened.
     pub was_whole: bool,
 }
 
@@ -209,25 +211,25 @@ impl Harm {
         }
     }
 
-    /// Power fails of a member, or is about to.
+    /// Records that the power of a member fails, or is about to.
     pub(crate) fn of_power(&mut self, member: usize) {
         self.of_members(&[member]);
         (self.for_good, self.unreadable) = (true, true);
     }
 
-    /// Redundancy bears it: callers hear nothing of it.
+    /// Whether redundancy hides the faults from callers.
     fn is_borne(&self, of: usize) -> bool {
         of > 1 && self.was_whole && self.members.len() < 2 && !self.lacks_room
     }
 
-    /// Whether callers may be told of errors.
+    /// Whether callers may receive errors.
     pub(crate) fn may_show(&self, of: usize) -> bool {
         self.any && !self.is_borne(of)
     }
 
-    /// Once all is well again the same handle takes writes.
+    /// Whether the same handle must take writes again once all faults have ended.
     ///
-    /// Where background work met a page that could not be read, it takes none until it is opened again.
+    /// If background work met an unreadable page, the store takes no writes until it is reopened.
     pub(crate) fn passes(&self, of: usize) -> bool {
         !(self.for_good || self.unreadable) || self.is_borne(of)
     }

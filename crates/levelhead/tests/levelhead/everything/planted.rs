@@ -1,12 +1,12 @@
-//! Syncs that do nothing are caught by what is lost then.
+//! Planted fault: syncs without effect are detected by the data that is lost.
 
 use faultfs::Ignored;
 
 use super::history;
 
-/// Seeds within which that must show.
+/// Seeds within which the fault must be detected.
 const WITHIN: u64 = 40;
-/// What a complaint says of a store that has less than it had.
+/// The complaints about a store that lost data.
 const SYMPTOMS: [&str; 4] = ["explain it", "it does not open", "it cannot be read", "is too short"];
 
 fn are_caught(which: &str, members: usize, ignored: Ignored) {
@@ -17,7 +17,7 @@ fn are_caught(which: &str, members: usize, ignored: Ignored) {
         let last = line.rsplit("; ").next().unwrap_or_default();
         println!("syncs {which} over {members}: seed {seed}: {last}");
         let is_it = SYMPTOMS.iter().any(|symptom| line.contains(symptom));
-        // What goes wrong without the fault as well is none of its doing.
+        // A history that also fails without the fault does not count.
         if is_it && history(seed, members, Ignored::default()).is_none_or(|it| it.is_ok()) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Whoever waits says so, and one that waits for ever is named.
+//! A watchdog: registers each call, and names the calls that hang.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,17 +7,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Seconds after which who still waits waits for ever, on a machine that is busy with other things.
+/// Seconds after which a call hangs, on a machine that is busy with other work.
 const PATIENCE: u32 = 90;
 
 pub(crate) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is waited for, and what has happened so far.
+/// The calls in progress, and the events so far.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// With the seconds that each has waited.
+    /// Each with the seconds that it has waited.
     waits: Mutex<BTreeMap<u64, (&'static str, u32)>>,
     calls: AtomicU64,
     story: Mutex<Vec<String>>,
@@ -32,7 +32,7 @@ impl Watch {
         lock(&self.story).join("; ")
     }
 
-    /// Carries something out, and says meanwhile that it is waited for.
+    /// Runs an operation and registers it meanwhile.
     pub(crate) fn call<T>(&self, what: &'static str, operation: impl FnOnce() -> T) -> T {
         let number = self.calls.fetch_add(1, Ordering::Relaxed);
         lock(&self.waits).insert(number, (what, 0));
@@ -41,7 +41,7 @@ impl Watch {
         outcome
     }
 
-    /// A second has passed. Those that wait for ever.
+    /// Adds a second to all calls in progress. Returns those that hang.
     fn tick(&self) -> Vec<&'static str> {
         let mut waits = lock(&self.waits);
         waits.values_mut().for_each(|(_, seconds)| *seconds += 1);
@@ -50,7 +50,7 @@ impl Watch {
     }
 }
 
-/// Carries out what is watched, and ends the process when something of it waits for ever.
+/// Runs `run`, and aborts the process if one of its calls hangs.
 pub(crate) fn watched<T>(watch: &Arc<Watch>, replay: &str, run: impl FnOnce() -> T) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     let (watch, replay) = (Arc::clone(watch), replay.to_owned());
@@ -59,7 +59,7 @@ pub(crate) fn watched<T>(watch: &Arc<Watch>, replay: &str, run: impl FnOnce() ->
             while is_done.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 let late = watch.tick();
                 if !late.is_empty() {
-                    // Past what a test's output is kept in.
+                    // Writes directly to stderr, because a test's output is captured.
                     let text =
                         format!("{}: these wait for ever: {late:?}\n{replay}\n", watch.story());
                     let _ = std::io::stderr().write_all(text.as_bytes());
