@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use block::BlockDevice;
+use block::{BlockDevice, SetShape};
 use engine::{Engine, IndexState, Salvage};
 use files::FileOptions;
 use pages::{PageFault, PageNo};
@@ -17,6 +17,7 @@ use volume::Volume;
 use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
 use crate::directory::{self, Identity, growth};
+use crate::drive::first_byte;
 use crate::error::{Error, Place};
 use crate::file_engine::Files;
 use crate::options::{Options, check};
@@ -173,8 +174,12 @@ async fn begin(
     let device = open_files(&handle, &files, file_options).await?;
     let device = Device::new(&handle, device, None)?.refusing_writes();
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
-    let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
-    let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;
+    let bytes_of = |(set, path): (&SetShape, &PathBuf)| {
+        (set.blocks * u64::from(block::BLOCK_BYTES)).saturating_sub(first_byte(path))
+    };
+    let sets = device.sets();
+    let shortest = sets.iter().zip(place.files.iter()).map(bytes_of).min().unwrap_or(0);
+    let there = shortest / identity.extent_bytes;
     // Of a truncated file, the remaining extents.
     let capacity_bytes = identity.capacity_bytes.min(there * identity.extent_bytes);
     let identity = Identity { capacity_bytes, ..identity };
