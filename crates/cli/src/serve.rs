@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         ..levelhead::Options::default()
     });
     check_directories(&arguments.directories)?;
-    // An address that cannot be had leaves no new store behind.
+    // Bind the addresses first: if one is unavailable, no new store is left behind.
     let listening = Listening::open(options)?;
     let is_new = !Store::is_in(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
@@ -175,7 +175,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the system let in so many connections, each of which is an open file; says what it changed, and how many there may be.
+/// Raises the limit of open files as far as `connections` need. Prints the change, and returns the
+/// number of connections possible.
 fn allow_files(connections: usize) -> usize {
     let files = OpenFiles::allow(connections);
     let shown = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
@@ -241,7 +242,8 @@ fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// A variable that is set asks for a password: one that holds none, or what is no text, must not be taken for no wish.
+/// Returns the password of the environment variable. A variable that is set but empty or not UTF-8
+/// is an error: ignoring it would start a server without a password.
 fn password_in(variable: Result<String, VarError>) -> anyhow::Result<Option<String>> {
     match variable {
         Ok(password) if password.is_empty() => {
@@ -253,7 +255,7 @@ fn password_in(variable: Result<String, VarError>) -> anyhow::Result<Option<Stri
     }
 }
 
-/// What looks like no map is the name of a file that has one.
+/// Returns the cluster map. An argument that does not look like a map is the name of a file.
 fn cluster_map(given: &str) -> anyhow::Result<String> {
     if given.contains([' ', '=', ';']) {
         return Ok(given.to_owned());

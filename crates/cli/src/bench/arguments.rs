@@ -188,7 +188,7 @@ impl BenchArguments {
 /// Flags of a trace that is replayed instead of a workload.
 #[derive(Args, Clone)]
 pub(super) struct TraceArguments {
-    /// Replay a trace instead of a workload: CSV of Twitter's caches, or `RocksDB`'s as
+    /// Replay a trace instead of a workload: CSV of Twitter's caches, or of RocksDB as
     /// `trace_analyzer` prints it
     ///
     /// Formats: docs/traces.md. Nothing is loaded first, unless --trace-load, --records or --fill

@@ -1,4 +1,4 @@
-//! Files as people have them.
+//! Tests with files as users have them.
 
 use super::*;
 use crate::store::output::PairWriter;
@@ -14,7 +14,7 @@ fn shape(format: Format) -> Shape {
     }
 }
 
-/// The lines of a file: numbers, and `key=value` or what is wrong.
+/// Returns the lines of a file: numbers, and `key=value` or the error.
 fn read(text: &str, shape: Shape) -> anyhow::Result<Vec<(u64, String)>> {
     let mut input = Input::new(text.as_bytes(), shape)?;
     let mut lines = Vec::new();
