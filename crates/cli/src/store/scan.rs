@@ -236,7 +236,7 @@ fn write_file<R>(
     // Checked before the work: `path` may be a directory, for example.
     files::check(path)?;
     if path.exists() && !path.is_file() {
-        // A pipe or a device is written in place, and stays what it is.
+        // A pipe or a device is written in place instead of being replaced by a file.
         let mut file = File::options().write(true).open(path).with_context(cannot)?;
         return write(&mut file).with_context(cannot);
     }
