@@ -140,12 +140,12 @@ impl<'de> Deserializer<'de> for Walker<'_> {
 
     values! {
         Truth: deserialize_bool;
-        Whole: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
-            deserialize_u32 deserialize_u64;
+        Whole: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8
+            deserialize_u16 deserialize_u32 deserialize_u64;
         Number: deserialize_f32 deserialize_f64;
         Text: deserialize_char deserialize_str deserialize_string;
-        Other: deserialize_any deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_map
-            deserialize_identifier deserialize_ignored_any;
+        Other: deserialize_any deserialize_bytes deserialize_byte_buf deserialize_unit
+            deserialize_map deserialize_identifier deserialize_ignored_any;
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, End> {

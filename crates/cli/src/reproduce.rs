@@ -35,7 +35,14 @@ pub(crate) struct ReproduceArguments {
     /// Continue an interrupted run: keep its finished simulations and run the others
     ///
     /// --resume=any also keeps simulations of another build of this program.
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "own", value_name = "BUILD")]
+    #[arg(
+        long,
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "own",
+        value_name = "BUILD"
+    )]
     resume: Option<ResumeName>,
     /// Overwrite the report and the saved simulations in the --out directory
     #[arg(long)]

@@ -57,12 +57,23 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_enum, default_value = "yes", value_name = "yes|no")]
     protected_mode: YesNo,
     /// Maximum number of client connections
-    #[arg(long, alias = "maxclients", value_name = "N", default_value = "10000", value_parser = values::clients)]
+    #[arg(
+        long,
+        alias = "maxclients",
+        value_name = "N",
+        default_value = "10000",
+        value_parser = values::clients
+    )]
     max_clients: u64,
     /// Memory for the buffers of all connections, 1 MiB at least
     ///
     /// Once it is exceeded, the connection with the largest buffers is closed.
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 50))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "256MiB",
+        value_parser = values::bytes(1 << 20..=1 << 50)
+    )]
     maxmemory_clients: u64,
     /// Maximum bytes of unanswered requests per connection
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]

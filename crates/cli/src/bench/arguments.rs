@@ -78,7 +78,11 @@ pub(crate) struct BenchArguments {
     ///
     /// A client's read that is still outstanding by then is issued a second time, rebuilt from the
     /// other sets; the first to complete is used. For layouts parity and mirrored without windows.
-    #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
     pub(super) hedge_after: Option<u32>,
     /// State of a block drive before the load: empty, sequential, random [default: empty]
     ///
@@ -87,7 +91,12 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_parser = values::precondition)]
     pub(super) precondition: Option<Before>,
     /// Load pairs up to about this share of the drive's capacity: 0.7, 70% (instead of --records)
-    #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share, conflicts_with_all = ["records", "store"])]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_parser = lab::parse_share,
+        conflicts_with_all = ["records", "store"]
+    )]
     pub(super) fill: Option<f64>,
     /// Overwrite pairs at random after the load until the drive is in its steady state
     ///
@@ -104,7 +113,11 @@ pub(crate) struct BenchArguments {
     /// Run on the drive that --save-drive saved to this file, without a load
     ///
     /// Design, device, pairs and seed are those that the drive was made with.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "records", "fill", "age", "configuration"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["store", "records", "fill", "age", "configuration"]
+    )]
     pub(super) drive: Option<PathBuf>,
     /// Workload: a built-in name (see `levelhead list`) or a YCSB property file
     #[arg(long, default_value = DEFAULT_WORKLOAD, value_delimiter = ',')]
@@ -127,8 +140,8 @@ pub(crate) struct BenchArguments {
     /// core; that of a workload file]
     #[arg(long, value_delimiter = ',', value_parser = values::queue_depth)]
     pub(super) queue_depth: Vec<u64>,
-    /// Operations per second (target), as an open loop with Poisson arrivals [default: a closed loop
-    /// of --queue-depth clients]
+    /// Operations per second (target), as an open loop with Poisson arrivals [default: a closed
+    /// loop of --queue-depth clients]
     ///
     /// In an open loop latency counts from the intended start of an operation, so that it includes
     /// waiting.
@@ -149,8 +162,14 @@ pub(crate) struct BenchArguments {
     ///
     /// Creates the store, which stays there after the run. Given three times or more, the store is
     /// over these directories. Replaces --design and --device.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["configuration", "design", "device", "host", "partitions", "layout",
-        "journal", "hedge_after", "precondition"])]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "configuration", "design", "device", "host", "partitions", "layout", "journal",
+            "hedge_after", "precondition"
+        ]
+    )]
     pub(super) store: Vec<PathBuf>,
     /// Memory for the store's index and caches [default: 256MiB]
     #[arg(long, requires = "store", value_parser = values::bytes(1 << 20..=1 << 45))]
@@ -210,6 +229,12 @@ pub(super) struct TraceArguments {
     )]
     pub(super) replay_no_stall: bool,
     /// Replay speed in percent of the recorded speed; 200 is twice as fast [default: 100]
-    #[arg(long, alias = "replay_time_scale", requires = "trace", value_delimiter = ',', value_parser = values::speed)]
+    #[arg(
+        long,
+        alias = "replay_time_scale",
+        requires = "trace",
+        value_delimiter = ',',
+        value_parser = values::speed
+    )]
     pub(super) replay_time_scale: Vec<f64>,
 }

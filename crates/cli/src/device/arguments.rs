@@ -26,8 +26,8 @@ pub(crate) struct DeviceArguments {
     /// [default: mixed-70-30]
     #[arg(long, value_delimiter = ',')]
     pub(super) job: Vec<String>,
-    /// Run one stream of this kind instead of a --job: read, write, rw, trim, trimwrite, or the same
-    /// at random
+    /// Run one stream of this kind instead of a --job: read, write, rw, trim, trimwrite, or the
+    /// same at random
     ///
     /// Random streams are randread, randwrite, randrw, randtrim and randtrimwrite. The flags that
     /// follow describe the stream; with --job they change each of its streams.
@@ -45,7 +45,13 @@ pub(crate) struct DeviceArguments {
     #[arg(long, alias = "replay_action", value_delimiter = ',')]
     pub(super) replay_action: Vec<String>,
     /// Replay as fast as --iodepth allows, instead of at recorded times
-    #[arg(long, alias = "replay_no_stall", value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        alias = "replay_no_stall",
+        value_delimiter = ',',
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
     pub(super) replay_no_stall: Vec<String>,
     /// Replay speed in percent of the recorded speed; 200 is twice as fast [default: 100]
     #[arg(long, alias = "replay_time_scale", value_delimiter = ',')]
@@ -183,7 +189,13 @@ pub(crate) struct PassedOver {
     filename: Option<String>,
     #[arg(long, alias = "time_based", hide = true, num_args = 0..=1, default_missing_value = "")]
     time_based: Option<String>,
-    #[arg(long, alias = "group_reporting", hide = true, num_args = 0..=1, default_missing_value = "")]
+    #[arg(
+        long,
+        alias = "group_reporting",
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = ""
+    )]
     group_reporting: Option<String>,
 }
 

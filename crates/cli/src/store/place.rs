@@ -59,7 +59,12 @@ pub(crate) struct WindowsArguments {
     #[arg(long, value_enum, default_value = "off")]
     windows: WindowsArgument,
     /// Memory for writes that wait for the turn of their directory (with --windows)
-    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = values::bytes(1..=1 << 40))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "128MiB",
+        value_parser = values::bytes(1..=1 << 40)
+    )]
     plm_cache: u64,
     /// Simulate a block drive in real time, by name or TOML file, for demonstrations
     ///
@@ -188,7 +193,12 @@ pub(crate) struct NewStore {
     /// Page size of a new store: 4KiB, 8KiB, 16KiB or 32KiB
     ///
     /// A get reads a page. Values of some KiB leave less of a large page empty.
-    #[arg(long, value_name = "BYTES", default_value = "4KiB", value_parser = values::bytes(4 << 10..=32 << 10))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "4KiB",
+        value_parser = values::bytes(4 << 10..=32 << 10)
+    )]
     page: u64,
 }
 
