@@ -41,7 +41,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a YCSB or db_bench workload on a simulated drive, or on files with --store
+    /// Run a YCSB-style workload on a simulated drive, or on files with --store
     Bench(Box<bench::BenchArguments>),
     /// Run an fio-style job on a simulated block drive
     Device(Box<device::DeviceArguments>),

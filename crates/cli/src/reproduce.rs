@@ -243,7 +243,7 @@ pub(crate) fn threads_words(
 ) -> Option<String> {
     let (available, need) = (bytes_text(available), bytes_text(need));
     match threads.bound {
-        // The bound by too little memory has been handled before.
+        // Too little memory was checked before the work.
         Bound::Cores | Bound::TooLittleMemory => None,
         Bound::Memory => Some(format!(
             "simulations at a time: {}, though there are {cores} cores: one takes up to {need} of \

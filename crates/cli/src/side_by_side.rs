@@ -1,4 +1,4 @@
-//! Runs several runs side by side. Their results make a table, and a directory with a page.
+//! Executes several runs in parallel. Their results make a table, and a directory with a page.
 
 mod kept;
 mod outcome;

@@ -58,9 +58,6 @@ impl<M: Medium> Limited<M> {
     ///
     /// # Panics
     /// Panics if the options have problems.
-    ///
-    /// # Panics
-    /// If the options have problems.
     pub fn new(handle: &Handle, medium: M, options: &LimiterOptions) -> Self {
         let (limiter, shape) = (Limiter::new(handle, options), medium.shape());
         let (handle, medium) = (handle.clone(), Rc::new(medium));

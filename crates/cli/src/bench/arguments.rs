@@ -30,8 +30,8 @@ pub(crate) struct BenchArguments {
     pub(super) design: Vec<String>,
     /// Device, a KV drive or a block drive: a built-in name or a TOML file [default: pink-zcu102]
     ///
-    /// With neither --records nor --fill a YCSB workload runs by default on pink-zcu102-1gib,
-    /// filled to 70 % and overwritten until it is in its steady state.
+    /// With neither --records nor --fill, the default for YCSB workloads and designs without caches
+    /// is pink-zcu102-1gib, filled to 70 % and overwritten until it is in its steady state.
     #[arg(long, value_delimiter = ',')]
     pub(super) device: Vec<String>,
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]

@@ -85,8 +85,7 @@ pub(crate) struct DeviceArguments {
     /// random offsets and one block size.
     #[arg(long, value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
     pub(super) norandommap: Vec<String>,
-    /// Queue depth: outstanding operations [default: 1; at most 256 in open loops and with
-    /// --replay]
+    /// Queue depth: outstanding operations [default: 1; up to 256 in open loops and with --replay]
     #[arg(long, value_delimiter = ',')]
     pub(super) iodepth: Vec<String>,
     /// Parallel copies of each stream, each with its own depth, rate, end and order [default: 1]
@@ -131,7 +130,7 @@ pub(crate) struct DeviceArguments {
     /// Share of writes in rw and randrw, in percent [default: 50]
     #[arg(long, value_delimiter = ',', conflicts_with = "rwmixread")]
     pub(super) rwmixwrite: Vec<String>,
-    /// Share of trims among the operations that are no reads, in percent [default: 0]
+    /// Share of trims among the operations other than reads, in percent [default: 0]
     #[arg(long, alias = "trim_percentage", value_delimiter = ',')]
     pub(super) trim_percent: Vec<String>,
     /// NVM set to use, numbered from 1, or all [default: 1]

@@ -1,6 +1,7 @@
 //! `levelhead verify`, `repair` and `backup`.
 //!
-//! Exit codes follow `fsck`: 0 if all is well, 1 if something is damaged, 2 on any other error.
+//! Exit codes are similar to those of `fsck`: 0 if all is well, 1 if something is damaged, 2 on any
+//! other error.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

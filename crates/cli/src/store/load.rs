@@ -61,7 +61,7 @@ pub(crate) struct LoadArguments {
     /// When to acknowledge each batch of pairs
     ///
     /// With any setting all loaded pairs are durable when the command ends. If the disk is full,
-    /// the command reports which pairs may be lost.
+    /// the command reports how many pairs may be lost, and the line to resume at.
     #[arg(long, default_value = "interval")]
     durability: DurabilityArgument,
     /// File with pairs; `-` is standard input
