@@ -137,7 +137,7 @@ impl<R: Read> Input<R> {
                 if !reader.read_byte_record(record)? {
                     return Ok(None);
                 }
-                // An unclosed quote is detected at the end of the file, which is in the last record.
+                // An unclosed quote is detected at the end of the file, in the last record.
                 check_closed(seen)?;
                 let number = record
                     .position()
