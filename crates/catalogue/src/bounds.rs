@@ -1,8 +1,8 @@
-//! Bounds of physical numbers, and the words for what lies outside.
+//! Bounds of physical numbers, and the messages for numbers outside of them.
 //!
-//! A number without a bound overflows in some product of a simulation, and what comes out then looks
-//! plausible. So every time, size and count has one, far above what any drive has and far below
-//! where 64 bits of nanoseconds end.
+//! A number without a bound can overflow in a product of the simulation, and the wrong result may
+//! look plausible. So every time, size and count has a bound, far above that of any drive and far
+//! below the limit of 64 bits of nanoseconds.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,13 +11,13 @@ use std::ops::RangeInclusive;
 const LONGEST_US: f64 = 6e7;
 /// Longest processor time for one entry, key or block, in nanoseconds: a millisecond.
 const LONGEST_COST_NS: f64 = 1e6;
-/// Speeds, in decimal megabytes per second: from 100 KB to a terabyte a second.
+/// Speeds in decimal megabytes per second: from 100 KB/s to 1 TB/s.
 const SPEEDS: RangeInclusive<f64> = 0.1..=1e6;
-/// Slices of processor time that background work takes, in microseconds. Shorter ones would make
-/// the simulation do nothing but slicing.
+/// Slices of processor time for background work, in microseconds. With shorter ones the simulation
+/// would mostly simulate slicing.
 const SLICES_US: RangeInclusive<f64> = 1.0..=1e6;
 
-/// What is wrong with the value of `key`, unless it lies in `range`.
+/// Returns the problem of the value of `key`, if it is outside of `range`.
 pub fn range<T: Number>(key: &str, value: T, range: RangeInclusive<T>) -> Option<String> {
     if range.contains(&value) {
         return None;
@@ -26,29 +26,29 @@ pub fn range<T: Number>(key: &str, value: T, range: RangeInclusive<T>) -> Option
     Some(format!("{key} is {value}, must be {first} to {last}"))
 }
 
-/// The same for a time of one step of a device, in microseconds.
+/// Like [`range`] for the time of one step of a device, in microseconds.
 pub fn time_us(key: &str, us: f64) -> Option<String> {
     range(key, us, 0.0..=LONGEST_US).map(|words| format!("{words} (a minute)"))
 }
 
-/// The same for processor time spent on one entry, key or block, in nanoseconds.
+/// Like [`range`] for processor time spent on one entry, key or block, in nanoseconds.
 pub fn cost_ns(key: &str, ns: f64) -> Option<String> {
     range(key, ns, 0.0..=LONGEST_COST_NS).map(|words| format!("{words} (a millisecond)"))
 }
 
-/// The same for a speed, in decimal megabytes per second.
+/// Like [`range`] for a speed, in decimal megabytes per second.
 pub fn speed_mb_per_s(key: &str, speed: f64) -> Option<String> {
     range(key, speed, SPEEDS)
 }
 
-/// The same for the slices of background work, in microseconds.
+/// Like [`range`] for the slices of background work, in microseconds.
 pub fn slice_us(key: &str, us: f64) -> Option<String> {
     range(key, us, SLICES_US)
 }
 
 /// Numbers that have bounds.
 pub trait Number: Copy + PartialOrd + Display {
-    /// The number for people; one with dozens of digits in powers of ten.
+    /// Formats the number for users; very long ones as powers of ten.
     fn text(&self) -> String {
         self.to_string()
     }

@@ -1,7 +1,8 @@
-//! The keys that a file of some kind may have, asked of the type that it is read into.
+//! The keys that a kind of file may have, derived from the type that it is parsed into.
 //!
-//! A type that derives `Deserialize` tells its deserializer the names of its fields. One that follows a path of keys
-//! and gives nothing hears them, section by section, so that what is known of files cannot differ from what is read.
+//! A type that derives `Deserialize` passes the names of its fields to the deserializer. A
+//! deserializer that follows a path of keys and returns no value collects them section by section,
+//! so that the list of keys cannot differ from the keys that are parsed.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,28 +16,29 @@ use serde::de::{
 /// A key of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// With the sections above it, dotted: `timing.read_us`. Of an array of tables without a number: `stream.depth`.
+    /// The dotted path, with all sections: `timing.read_us`. Elements of arrays of tables have no
+    /// number: `stream.depth`.
     pub path: String,
-    /// What it holds.
+    /// The type of its value.
     pub holds: Holds,
 }
 
-/// What a key holds.
+/// The type of a key's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Holds {
     /// `true` or `false`.
     Truth,
-    /// A whole number.
+    /// An integer.
     Whole,
     /// A number.
     Number,
-    /// A text.
+    /// A string.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Several of something.
+    /// A list of values.
     List(Box<Self>),
-    /// What a reader of its own makes of it.
+    /// A value with a parser of its own.
     Other,
 }
 
@@ -54,7 +56,8 @@ impl fmt::Display for Holds {
     }
 }
 
-/// All keys that a file read into `T` may have, those of a section together. Cost: a walk for each.
+/// Returns all keys of a file that is parsed into `T`, grouped by section. Costs one traversal per
+/// key.
 pub fn keys<T: DeserializeOwned>() -> Vec<Key> {
     let mut keys = Vec::new();
     walk::<T>(&mut Vec::new(), &mut keys);
@@ -74,7 +77,7 @@ fn walk<T: DeserializeOwned>(path: &mut Vec<&'static str>, keys: &mut Vec<Key>) 
     }
 }
 
-/// What stands at the end of a path.
+/// The item at the end of a path.
 enum Found {
     Section(&'static [&'static str]),
     Value(Holds),
@@ -82,17 +85,17 @@ enum Found {
 
 fn look<T: DeserializeOwned>(path: &[&'static str]) -> Found {
     let found = RefCell::new(Found::Value(Holds::Other));
-    // It always ends with an error: nothing is read.
+    // The result is always an error, because nothing is parsed.
     let _ = T::deserialize(Walker { path, found: &found, lists: 0 });
     found.into_inner()
 }
 
-/// Follows a path, and notes what is asked of it at the end.
+/// Follows a path, and records the type that is requested at its end.
 #[derive(Clone, Copy)]
 struct Walker<'a> {
     path: &'a [&'static str],
     found: &'a RefCell<Found>,
-    /// Lists that it stands in, since the last section.
+    /// Number of enclosing lists since the last section.
     lists: usize,
 }
 
@@ -104,7 +107,7 @@ impl Walker<'_> {
     }
 }
 
-/// The walk is over.
+/// The error that ends a traversal.
 #[derive(Debug)]
 struct End;
 
@@ -137,12 +140,12 @@ impl<'de> Deserializer<'de> for Walker<'_> {
 
     values! {
         Truth: deserialize_bool;
-        Whole: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
-            deserialize_u32 deserialize_u64;
+        Whole: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8
+            deserialize_u16 deserialize_u32 deserialize_u64;
         Number: deserialize_f32 deserialize_f64;
         Text: deserialize_char deserialize_str deserialize_string;
-        Other: deserialize_any deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_map
-            deserialize_identifier deserialize_ignored_any;
+        Other: deserialize_any deserialize_bytes deserialize_byte_buf deserialize_unit
+            deserialize_map deserialize_identifier deserialize_ignored_any;
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, End> {
@@ -205,7 +208,7 @@ impl<'de> Deserializer<'de> for Walker<'_> {
     }
 }
 
-/// A section with the one key that the path goes on with.
+/// A section with only the next key of the path.
 impl<'de> MapAccess<'de> for Walker<'_> {
     type Error = End;
 
@@ -220,7 +223,7 @@ impl<'de> MapAccess<'de> for Walker<'_> {
     }
 }
 
-/// A list, of which the first element is looked at.
+/// A list of one element.
 impl<'de> SeqAccess<'de> for Walker<'_> {
     type Error = End;
 

@@ -1,4 +1,4 @@
-//! Named TOML files that are built in, and files of the user's: designs, drives, jobs.
+//! Named built-in TOML files, and files of the user: designs, drives, jobs.
 
 #![forbid(unsafe_code)]
 
@@ -22,14 +22,14 @@ pub use nearest::{did_you_mean, nearest};
 pub use overrides::Override;
 pub use toml::Table;
 
-/// Why an entry could not be had: what is wrong and what is allowed, in words.
+/// Why an entry could not be loaded: the problem and the allowed values, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
     message: String,
 }
 
 impl CatalogueError {
-    /// An error of these words.
+    /// Creates an error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
@@ -43,28 +43,28 @@ impl fmt::Display for CatalogueError {
 
 impl std::error::Error for CatalogueError {}
 
-/// What can be loaded from a catalogue.
+/// A type that can be loaded from a catalogue.
 pub trait Entry: DeserializeOwned {
-    /// What it is called in messages.
+    /// The name of the type in messages.
     const KIND: &'static str;
     /// Built-in names and their TOML.
     const BUILT_IN: &'static [(&'static str, &'static str)];
 
-    /// Other names of keys, and the key that each stands for.
+    /// Aliases of keys, each with the key that it stands for.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
-    /// Everything that is wrong with it, in words. Each begins with the key it is about, as
-    /// `timing.read_us is ...` does, so that the line can be told.
+    /// Returns all problems of the entry, in words. Each begins with its key, as in `timing.read_us
+    /// is ...`, so that the line can be reported.
     fn problems(&self) -> Vec<String>;
 }
 
-/// Longest file that is read, in bytes: a hundred times what any of ours has.
+/// Maximum size of a file, in bytes: a hundred times that of our own files.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The text of a file of settings, without a byte order mark. What is longer than [`MAX_FILE_BYTES`] is no such file.
+/// Reads the text of a settings file, without a byte order mark.
 ///
 /// # Errors
-/// The system's, or that the file is too long or no text.
+/// Returns an error if the file cannot be read, is longer than [`MAX_FILE_BYTES`] or is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
@@ -77,7 +77,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(without_mark(&text).to_owned())
 }
 
-/// What is wrong with a name or description: control characters would reach terminals and pictures.
+/// Returns the problem of a name or description: control characters would reach terminals and
+/// pictures.
 pub fn unprintable(key: &str, text: &str) -> Option<String> {
     if key == "name" && text.trim().is_empty() {
         return Some("name is empty: give one".to_owned());
@@ -87,24 +88,24 @@ pub fn unprintable(key: &str, text: &str) -> Option<String> {
     Some(format!("{key} has the control character U+{code:04X}: leave it out"))
 }
 
-/// Whether the file at that path has `key` at its top, by which kinds of files can be told apart.
+/// Whether the file at `path` has `key` at its top level, which distinguishes kinds of files.
 pub fn has_key(path: &str, key: &str) -> bool {
     let text = read_text(Path::new(path)).unwrap_or_default();
     text.parse::<toml::Table>().is_ok_and(|table| table.contains_key(key))
 }
 
-/// The built-in entry of that name, or the file at that path.
+/// Returns the built-in entry of this name, or the file at this path.
 ///
 /// # Errors
-/// [`CatalogueError`]: there is no such entry, or something in it is wrong.
+/// Returns [`CatalogueError`] if there is no such entry, or it is invalid.
 pub fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
     parse(name_or_path, &text_of::<T>(name_or_path)?)
 }
 
-/// The text of the built-in entry of that name, or of the file at that path.
+/// Returns the text of the built-in entry of this name, or of the file at this path.
 ///
 /// # Errors
-/// [`CatalogueError`]: there is no such entry, or the file cannot be read.
+/// Returns [`CatalogueError`] if there is no such entry, or the file cannot be read.
 pub fn text_of<T: Entry>(name_or_path: &str) -> Result<String, CatalogueError> {
     if let Some((_, text)) = T::BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
         return Ok((*text).to_owned());
@@ -121,19 +122,20 @@ pub fn text_of<T: Entry>(name_or_path: &str) -> Result<String, CatalogueError> {
     )))
 }
 
-/// What a file says once keys of it are overridden.
+/// A file after overrides of its keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded<T> {
-    /// It.
+    /// The entry.
     pub entry: T,
-    /// All that went into it, key by key.
+    /// All keys of the file and their values.
     pub table: Table,
 }
 
-/// The same as [`load`] with keys of the file overridden: they are checked as if they stood in it.
+/// Like [`load`], with keys of the file overridden. The overrides are checked as if they were in
+/// the file.
 ///
 /// # Errors
-/// [`CatalogueError`], as [`load`]; also that there is no such key.
+/// Returns [`CatalogueError`] as [`load`] does, or if there is no such key.
 pub fn load_with<T: Entry>(
     name_or_path: &str,
     overrides: &[Override],
@@ -141,10 +143,10 @@ pub fn load_with<T: Entry>(
     parse_with(name_or_path, &text_of::<T>(name_or_path)?, overrides)
 }
 
-/// The same of a text; `origin` says in messages where it came from.
+/// Like [`load_with`] for a text; `origin` is its source in messages.
 ///
 /// # Errors
-/// [`CatalogueError`], as [`load_with`].
+/// Returns [`CatalogueError`] as [`load_with`] does.
 pub fn parse_with<T: Entry>(
     origin: &str,
     text: &str,
@@ -170,14 +172,14 @@ pub fn parse_with<T: Entry>(
     of_table(&format!("{origin}{with}"), table)
 }
 
-/// The same of keys and values that were read elsewhere, in a result say.
+/// Like [`load`] for keys and values that were parsed elsewhere, for example in a result.
 ///
 /// # Errors
-/// [`CatalogueError`], as [`load`].
+/// Returns [`CatalogueError`] as [`load`] does.
 pub fn of_table<T: Entry>(origin: &str, table: Table) -> Result<Loaded<T>, CatalogueError> {
     let say = |words: &str| CatalogueError::new(format!("{} {origin}: {words}", T::KIND));
     let entry: T = table.clone().try_into().map_err(|error: toml::de::Error| {
-        // It is in lines: what is wrong, and in which section.
+        // The error has several lines: the problem, and its section.
         say(&meant(&error.to_string().trim().replace('\n', " ")))
     })?;
     match entry.problems() {
@@ -186,7 +188,8 @@ pub fn of_table<T: Entry>(origin: &str, table: Table) -> Result<Loaded<T>, Catal
     }
 }
 
-/// The one key of a file that is meant: of several with such a name the one in a section that the file has.
+/// Returns the path of the overridden key. If several keys have its name, those in sections that
+/// the file has are preferred.
 fn path_of<'a>(one: &Override, keys: &'a [Key], file: &Table) -> Result<&'a str, String> {
     let mut matches = one.matches(keys);
     if matches.len() > 1 {
@@ -213,7 +216,7 @@ fn path_of<'a>(one: &Override, keys: &'a [Key], file: &Table) -> Result<&'a str,
     }
 }
 
-/// Whether a file has the section that a key stands in.
+/// Whether a file has the section of a key.
 fn has_section(file: &Table, path: &str) -> bool {
     let mut sections: Vec<&str> = path.split('.').collect();
     sections.pop();
@@ -221,7 +224,7 @@ fn has_section(file: &Table, path: &str) -> bool {
     for section in sections {
         table = match table.and_then(|table| table.get(section)) {
             Some(toml::Value::Table(inner)) => Some(inner),
-            // Of an array its elements are sections.
+            // The elements of an array are sections.
             Some(toml::Value::Array(elements)) => elements.first().and_then(toml::Value::as_table),
             _ => None,
         };
@@ -229,10 +232,10 @@ fn has_section(file: &Table, path: &str) -> bool {
     table.is_some()
 }
 
-/// Parses and checks TOML; `origin` says in messages where it came from.
+/// Parses and checks TOML; `origin` is its source in messages.
 ///
 /// # Errors
-/// [`CatalogueError`]: something in it is wrong.
+/// Returns [`CatalogueError`] if the text is invalid.
 pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     let kind = T::KIND;
     let entry: T = toml::from_str(text).map_err(|error| {
@@ -250,7 +253,7 @@ pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     Err(CatalogueError::new(format!("{kind} {}", problems.join("; "))))
 }
 
-/// An error of serde's, and which of the names that it lists was meant by the one that is not known.
+/// Adds to an error of serde the most similar of the names that it lists, if a name is unknown.
 fn meant(error: &str) -> String {
     let quoted: Vec<&str> = ["unknown field `", "unknown variant `"]
         .iter()
@@ -261,9 +264,10 @@ fn meant(error: &str) -> String {
     format!("{}{}", error.trim_end(), did_you_mean(word, names.iter().copied()))
 }
 
-/// Lines of a profile that give a number without a source, or the word "assumed", beside it.
+/// Returns the lines of a profile with a number that has neither a source nor the word "assumed"
+/// next to it.
 ///
-/// For tests of built-in profiles: physical parameters say where they come from.
+/// For tests of built-in profiles: physical parameters need a source.
 pub fn numbers_without_source(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
     let is_bare = |line: &&str| {

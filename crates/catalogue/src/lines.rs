@@ -1,14 +1,14 @@
-//! Where in a TOML file the key stands that a problem is about.
+//! Finds the line of the key that a problem is about in a TOML file.
 //!
-//! By agreement a problem begins with its key, dotted as far as needed to tell it from others
-//! (`timing.read_us is ...`, `sets must ...`); of an array of tables with the number of the element
-//! and a colon before the key (`stream 2 (writes): depth = 0: ...`).
+//! By convention a problem begins with its key, with as many sections as needed to be unambiguous
+//! (`timing.read_us is ...`, `sets must ...`). For an array of tables the number of the element and
+//! a colon precede the key (`stream 2 (writes): depth = 0: ...`).
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The line, from 1, of the key that `problem` begins with; nothing if there is no such key, or
-/// several.
+/// Returns the line, counted from 1, of the key that `problem` begins with; `None` if there is no
+/// such key, or several.
 pub(crate) fn line_of(text: &str, problem: &str) -> Option<usize> {
     let root = DeTable::parse(text).ok()?.into_inner();
     let offset = match element(&root, problem) {
@@ -18,7 +18,8 @@ pub(crate) fn line_of(text: &str, problem: &str) -> Option<usize> {
     Some(text[..offset].matches('\n').count() + 1)
 }
 
-/// The table that `stream 2 (writes): ...` is about, where it begins, and what follows the colon.
+/// Returns the table that `stream 2 (writes): ...` is about, its offset, and the text after the
+/// colon.
 fn element<'t, 'p>(
     root: &'t DeTable<'_>,
     problem: &'p str,
@@ -31,7 +32,7 @@ fn element<'t, 'p>(
     Some((element.get_ref().as_table()?, element.span().start, rest))
 }
 
-/// Where the one key stands whose dotted path ends with the first word of `problem`.
+/// Returns the offset of the only key whose dotted path ends with the first word of `problem`.
 fn first_key(root: &DeTable<'_>, problem: &str) -> Option<usize> {
     let word = problem.split([' ', ':', '=']).next()?;
     let path: Vec<&str> = word.split('.').collect();

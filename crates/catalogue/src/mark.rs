@@ -1,31 +1,32 @@
-//! The byte order mark that some editors and spreadsheets begin text with. It is no part of the text.
+//! The byte order mark at the start of files of some editors and spreadsheets. It is not part of
+//! the text.
 
 use std::io::{self, Cursor, Read};
 
 const MARK: &str = "\u{feff}";
 
-/// `text` without the mark that it may begin with.
+/// Returns `text` without a leading byte order mark.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Text that is read without the mark that it may begin with. Nothing is read before it is asked for.
+/// A reader that skips a leading byte order mark. It reads nothing before the first call of `read`.
 #[derive(Debug)]
 pub struct Unmarked<R> {
     file: R,
-    /// What it begins with, if it was looked for, as far as it was not handed out.
+    /// The unread part of the file's first bytes, once they have been read.
     start: Option<Cursor<Vec<u8>>>,
 }
 
 impl<R: Read> Unmarked<R> {
-    /// Reads `file` from behind the mark.
+    /// Creates a reader of `file` that skips the mark.
     pub fn new(file: R) -> Self {
         Self { file, start: None }
     }
 
     fn begin(&mut self) -> io::Result<Cursor<Vec<u8>>> {
         let mut start = Vec::new();
-        // A pipe may give a byte at a time.
+        // A pipe may return one byte at a time.
         self.file.by_ref().take(MARK.len() as u64).read_to_end(&mut start)?;
         if start == MARK.as_bytes() {
             start.clear();

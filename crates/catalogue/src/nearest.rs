@@ -1,7 +1,8 @@
-//! Which name somebody may have meant.
+//! Suggestions for mistyped names.
 
-/// The candidate that `word` is a slip of, if there is one: the nearest by letters that were left out, put in, changed
-/// or swapped, at most one in three. Of two that are as near, the first.
+/// Returns the candidate that is most similar to `word`, if one is similar enough: at most one edit
+/// (a letter omitted, inserted, changed or swapped with its neighbour) per three letters, but at
+/// least one. Of two equally similar candidates the first.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.chars().count() / 3).max(1);
     let distances = candidates.into_iter().map(|name| (distance(word, name), name));
@@ -9,12 +10,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// ` (did you mean NAME?)`, or nothing.
+/// Returns ` (did you mean NAME?)`, or an empty string.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
 
-/// Edits from one word to the other: optimal string alignment.
+/// Returns the edit distance of two words (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());

@@ -1,33 +1,34 @@
-//! Keys of files that are given on a command line, in the place of what the file says.
+//! Keys of files that are overridden on the command line.
 
 use toml::{Table, Value};
 
 use crate::keys::Key;
 
-/// A key and the value that it is to have.
+/// A key and its new value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Override {
-    /// As it was given: dotted as far as needed, with the number of an element if only one is meant (`stream.2.depth`).
+    /// The key as given: with as many sections as needed, and the number of an element if only that
+    /// one is meant (`stream.2.depth`).
     pub key: String,
-    /// The value: as TOML if it is that, or else a text.
+    /// The value: parsed as TOML if possible, otherwise a string.
     pub value: Value,
-    /// As it was given: `--set gc_start=0.1`.
+    /// The argument as given: `--set gc_start=0.1`.
     given: String,
 }
 
-/// Which elements of an array are meant, and other names of keys.
+/// The selected elements of an array, and the aliases of keys.
 struct Choice<'a> {
     number: Option<usize>,
     aliases: &'a [(&'a str, &'a str)],
 }
 
 impl Override {
-    /// The key `key` is to have the value that `text` says, by `--set`.
+    /// Creates an override of `key` by `--set`.
     pub fn new(key: &str, text: &str) -> Self {
         Self::by_flag(key, text, format!("--set {key}={text}"))
     }
 
-    /// The same by a flag of its own, which messages then name as it was given.
+    /// Creates an override by a flag of its own; `given` is the flag in messages.
     pub fn by_flag(key: &str, text: &str, given: String) -> Self {
         let one_line = format!("value = {text}");
         let parsed =
@@ -37,12 +38,12 @@ impl Override {
         Self { key: key.to_owned(), value, given }
     }
 
-    /// As it was given.
+    /// Returns the argument as given.
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// The key without numbers of elements.
+    /// Returns the key without numbers of elements.
     fn plain_key(&self) -> String {
         self.key
             .split('.')
@@ -51,7 +52,7 @@ impl Override {
             .join(".")
     }
 
-    /// Those of `keys` that it may be for.
+    /// Returns those of `keys` that the override may be for.
     pub fn matches<'a>(&self, keys: &'a [Key]) -> Vec<&'a Key> {
         let plain = self.plain_key();
         if let Some(exact) = keys.iter().find(|key| key.path == plain) {
@@ -61,10 +62,10 @@ impl Override {
         keys.iter().filter(|key| key.path.ends_with(&end)).collect()
     }
 
-    /// Sets the key at `path` in a file, whichever of its `aliases` it has there.
+    /// Sets the key at `path` in a file, replacing any of its `aliases` there.
     ///
     /// # Errors
-    /// In words, that there is no such element.
+    /// Returns an error in words if there is no such element.
     pub(crate) fn apply(
         &self,
         file: &mut Table,

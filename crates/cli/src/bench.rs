@@ -49,15 +49,15 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A run that can be begun.
+/// A run that is ready to start.
 struct Planned {
     spec: BenchSpec,
     inputs: Inputs,
     drive: Drive,
 }
 
-/// Finds out before the first run begins whether one can come to its end. Warnings that are in
-/// `warned` are not said again.
+/// Checks, before the first run starts, that a run can complete. Warnings in `warned` are not
+/// repeated.
 fn planned(
     arguments: &BenchArguments,
     warned: &mut BTreeSet<String>,
@@ -72,7 +72,7 @@ fn planned(
     Ok(Ok(Planned { spec, inputs, drive }))
 }
 
-/// Says what is doubtful about a run, unless it is in `warned`.
+/// Prints the warnings of a run that are not in `warned` yet.
 fn warn(spec: &BenchSpec, warned: &mut BTreeSet<String>) {
     let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(spec));
     for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
@@ -80,7 +80,7 @@ fn warn(spec: &BenchSpec, warned: &mut BTreeSet<String>) {
     }
 }
 
-/// Runs the bench of an earlier result.
+/// Runs the bench of an earlier result again.
 pub(crate) fn again(
     spec: BenchSpec,
     inputs: Inputs,
@@ -90,10 +90,10 @@ pub(crate) fn again(
     one(results, &Planned { spec, inputs, drive: Drive::Fresh })
 }
 
-/// What to do where a bench takes more memory than there is.
+/// Advice for a bench that needs more memory than is available.
 const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
 
-/// The only run: with a bar, and all that came out in words.
+/// Runs a single bench, with a progress bar and the result as text.
 fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     results.check()?;
     memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
@@ -113,7 +113,7 @@ fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Several runs, side by side.
+/// Runs several benches side by side.
 fn several(arguments: &BenchArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
     let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
     let need = plans.map(|run| lab::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
@@ -147,7 +147,7 @@ fn nothing(error: &BenchError) -> side_by_side::Nothing {
     side_by_side::Nothing { lack, reason: error.to_string() }
 }
 
-/// Runs one, and says what it was made of.
+/// Runs a bench and adds its inputs and host measurements to the result.
 fn bench(
     run: &Planned,
     progress: &Rc<RefCell<Progress>>,
@@ -160,10 +160,10 @@ fn bench(
     Ok(outcome)
 }
 
-/// From this on it is worth a word that ageing may be had but once.
+/// The ageing time from which on the hint about --save-drive is printed.
 const LONG_AGEING: Duration = Duration::from_mins(1);
 
-/// How to age the drive but once, where that took long.
+/// Returns a hint on how to age the drive only once, if ageing took long.
 fn ageing_hint(took: Duration) -> Option<String> {
     (took >= LONG_AGEING).then(|| {
         let took = progress::time_text(took);
@@ -173,7 +173,7 @@ fn ageing_hint(took: Duration) -> Option<String> {
     })
 }
 
-/// What is wrong with an outcome, if anything is.
+/// Returns the failure of a run, if it failed.
 fn trouble(outcome: &BenchOutcome) -> Option<String> {
     let verification = &outcome.result.verification;
     if verification.mismatches > 0 {
@@ -183,7 +183,7 @@ fn trouble(outcome: &BenchOutcome) -> Option<String> {
     error.map(|error| format!("the run ended early: {error}"))
 }
 
-/// Shows what came out; the exit code that follows from it.
+/// Prints and writes the result, and returns the exit code.
 fn end(results: &ResultArguments, outcome: &BenchOutcome) -> anyhow::Result<ExitCode> {
     show(results, outcome)?;
     if let Some(trouble) = trouble(outcome) {
@@ -193,18 +193,18 @@ fn end(results: &ResultArguments, outcome: &BenchOutcome) -> anyhow::Result<Exit
     Ok(if is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
 }
 
-/// Prints the result, then writes its files: a directory that is full does not cost the result.
+/// Prints the result, then writes its files, so that a full disk does not lose the result.
 fn show(results: &ResultArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
     let (json, text) = texts(outcome)?;
     results.show(&json, &text, || files_of(outcome, &json, &text))
 }
 
-/// The result for programs and for eyes.
+/// Returns the result as JSON and as text.
 fn texts(outcome: &BenchOutcome) -> serde_json::Result<(String, String)> {
     Ok((serde_json::to_string_pretty(&outcome.result)?, table::render(&outcome.result)))
 }
 
-/// The result as files: names and contents.
+/// Returns the result as files: names and contents.
 fn files_of(outcome: &BenchOutcome, json: &str, text: &str) -> [(&'static str, String); 6] {
     [
         ("result.json", format!("{json}\n")),
@@ -216,23 +216,23 @@ fn files_of(outcome: &BenchOutcome, json: &str, text: &str) -> [(&'static str, S
     ]
 }
 
-/// How often a line says how far it is, where no bar shows.
+/// Interval of progress lines where the bar is hidden.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 const BAR: &str = "{msg:5} {wide_bar} {done}/{all} {rate} eta {eta}";
 
-/// Draws a bar for each phase, or says lines where it does not show, and times the phases.
+/// Draws a bar for each phase, or prints lines where the bar is hidden, and times the phases.
 struct Progress {
     bar: ProgressBar,
     form: ProgressForm,
     phase: Phase,
     stopwatch: Stopwatch,
-    /// When a line is due again, where no bar shows.
+    /// The time of the next progress line where the bar is hidden.
     next_line: Duration,
     phases: Vec<(&'static str, Duration)>,
 }
 
-/// The phase under way.
+/// The current phase.
 #[derive(Default)]
 struct Phase {
     name: &'static str,
@@ -241,7 +241,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// What a line begins with.
+    /// Returns the beginning of a progress line.
     fn line(&self) -> String {
         format!("{}: {} operations ...", self.name, count_text(self.total))
     }
@@ -260,7 +260,7 @@ impl Progress {
     }
 
     fn host(&self, outcome: &BenchOutcome) -> Host {
-        // A kept drive was loaded elsewhere.
+        // A kept drive was loaded in another run, so that there is no load phase.
         let [load, run] = ["load", "run"].map(|phase| self.took(phase).as_secs_f64());
         let rate = |operations: u64, seconds: f64| {
             if seconds > 0.0 { operations as f64 / seconds } else { 0.0 }
@@ -275,7 +275,7 @@ impl Progress {
         }
     }
 
-    /// The time of a phase, if there was one.
+    /// Returns the total time of a phase; 0 if it did not run.
     fn took(&self, phase: &str) -> Duration {
         let of_phase = self.phases.iter().filter(|(name, _)| *name == phase);
         of_phase.map(|(_, took)| *took).sum()
@@ -351,7 +351,7 @@ impl Observer for Progress {
 
     fn end(&mut self, is_done: bool) {
         let took = self.stopwatch.elapsed();
-        // Of a phase without operations nobody has heard.
+        // The start of a phase without operations was not reported either.
         if self.phase.total > 0 {
             self.say_end(is_done, took);
         }

@@ -13,19 +13,19 @@ use crate::{files, output, side_by_side};
 
 const RESULT: &str = "result.json";
 
-/// Longest file of a result that is read, in bytes.
+/// Maximum size of a result file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 28;
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// Results of `levelhead bench` or `levelhead device`: directories that --out has written (of
-    /// several runs, all in it), files of JSON, or directories of them
+    /// Results of `levelhead bench` or `levelhead device`: --out directories, directories of
+    /// results, or JSON files
     #[arg(required = true)]
     results: Vec<PathBuf>,
-    /// Directory for a page and the numbers in it
+    /// Directory for the page and its data
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Write over results that are in that directory
+    /// Overwrite results in the --out directory
     #[arg(long)]
     force: bool,
     /// Print the results as one JSON object
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     printed.map(|()| ExitCode::SUCCESS)
 }
 
-/// A result with what lies beside it, or why a run has none.
+/// Reads a result with the CSV files next to it, or the reason why a run has none.
 fn read_run(file: &Path, name: &str) -> anyhow::Result<(Finished, OneJson)> {
     let text = read(file)?;
     let wrong = |words: String| anyhow!("{}: {words}", file.display());
@@ -75,7 +75,7 @@ fn read_run(file: &Path, name: &str) -> anyhow::Result<(Finished, OneJson)> {
     Ok((one, json))
 }
 
-/// `result.json` of each result that was named, or what stands in its place.
+/// Returns the `result.json` of each named result, or the file that replaces it.
 fn result_files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in named {
@@ -103,12 +103,12 @@ fn result_files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The file of a run in its directory: its result, or why it has none.
+/// Returns the file of a run in its directory: its result, or the reason why it has none.
 fn of_run(directory: &Path) -> Option<PathBuf> {
     [RESULT, FAILURE].map(|name| directory.join(name)).into_iter().find(|file| file.is_file())
 }
 
-/// Entries of a directory, in the order of names and of the numbers in them.
+/// Returns the entries of a directory, sorted by name with numbers in numeric order.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let read = || format!("cannot read {}", directory.display());
     let entries = fs::read_dir(directory).with_context(read)?;
@@ -118,12 +118,12 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Those of the runs in a directory.
+/// Returns the files of the runs in a directory.
 fn of_sweep(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(entries(directory)?.iter().filter_map(|path| of_run(path)).collect())
 }
 
-/// Files of JSON in a directory that are results under other names.
+/// Returns the JSON files in a directory that are results under other names.
 fn bare(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
     let is_result =
@@ -132,7 +132,7 @@ fn bare(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files.collect())
 }
 
-/// A key by which `a-2` comes before `a-10`.
+/// Returns a sort key under which `a-2` comes before `a-10`.
 fn natural(name: &str) -> (Vec<(String, u128)>, String) {
     let mut parts = vec![(String::new(), 0_u128)];
     for letter in name.chars() {
@@ -146,14 +146,14 @@ fn natural(name: &str) -> (Vec<(String, u128)>, String) {
     (parts, name.to_owned())
 }
 
-/// What a result is called: its directory, or its file if that is called otherwise.
+/// Returns the name of a result: its directory, or its file if it is not named as usual.
 fn name(file: &Path) -> String {
     let is_usual = file.file_name().is_some_and(|name| name == RESULT || name == FAILURE);
     let place = file.parent().filter(|parent| is_usual && !parent.as_os_str().is_empty());
     lab::printable(&place.unwrap_or(file).display().to_string())
 }
 
-/// Names without the directories that all of them begin with: these tell nothing apart.
+/// Removes the directories that all names begin with, as they distinguish nothing.
 fn without_common_directory(names: Vec<String>) -> Vec<String> {
     let Some(first) = names.first() else { return names };
     let ends = first.match_indices('/').map(|(at, _)| at + 1);
@@ -162,7 +162,7 @@ fn without_common_directory(names: Vec<String>) -> Vec<String> {
     names.iter().map(|name| name[common..].to_owned()).collect()
 }
 
-/// Reads a file of a result, which is of JSON or CSV.
+/// Reads a file of a result, JSON or CSV. Returns an error above [`MAX_FILE_BYTES`].
 pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot read {}", file.display());
     let length = fs::metadata(file).with_context(cannot)?;

@@ -40,10 +40,10 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What to do where a job takes more memory than there is.
+/// Advice for a job that needs more memory than is available.
 const FOR_LESS_MEMORY: &str = "take a smaller drive, or write less (--operations, --runtime)";
 
-/// Runs a job of an earlier result.
+/// Runs the job of an earlier result again.
 pub(crate) fn again(
     spec: DeviceSpec,
     inputs: Inputs,
@@ -53,7 +53,7 @@ pub(crate) fn again(
     one(results, &Planned { spec, inputs, notes: Vec::new() })
 }
 
-/// The only run: with a bar, and all that came out in words.
+/// Runs a single job, with a progress bar and the result as text.
 fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     results.check()?;
     memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
@@ -66,7 +66,7 @@ fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     Ok(if done.report.is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
 }
 
-/// Several runs, side by side.
+/// Runs several jobs side by side.
 fn several(arguments: &DeviceArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
     let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
     let need = plans.map(|run| device::memory_bytes(&run.spec)).max().unwrap_or(0);
@@ -94,20 +94,20 @@ fn several(arguments: &DeviceArguments, runs: &[Combination<Planned>]) -> anyhow
     side_by_side::run(jobs.collect(), &how)
 }
 
-/// What a run gave.
+/// The report and the result of a run.
 struct Done {
     report: JobReport,
     result: DeviceResult,
 }
 
 impl Done {
-    /// The result for programs and for eyes.
+    /// Returns the result as JSON and as text.
     fn texts(&self) -> serde_json::Result<(String, String)> {
         Ok((serde_json::to_string_pretty(&self.result)?, table::render(&self.result)))
     }
 }
 
-/// What is wrong with a report, if anything is.
+/// Returns the failure of a job, if it failed.
 fn trouble(report: &JobReport) -> Option<String> {
     let mismatches = report.checks.mismatches;
     if mismatches > 0 {
@@ -116,13 +116,13 @@ fn trouble(report: &JobReport) -> Option<String> {
     report.first_error.as_ref().map(|error| format!("the job ended early: {error}"))
 }
 
-/// Prints the result, then writes its files: a directory that is full does not cost the result.
+/// Prints the result, then writes its files, so that a full disk does not lose the result.
 fn show(results: &ResultArguments, run: &Planned, done: &Done) -> anyhow::Result<()> {
     let (json, text) = done.texts()?;
     results.show(&json, &text, || files_of(&run.spec, &done.report, &json, &text))
 }
 
-/// Does the job, and measures what that takes here.
+/// Runs the job and measures its wall time and memory.
 fn simulate(run: &Planned, progress: &Rc<Progress>, stop: &Stop) -> anyhow::Result<Done> {
     let spec = &run.spec;
     let observer = Rc::clone(progress);
@@ -141,7 +141,7 @@ fn simulate(run: &Planned, progress: &Rc<Progress>, stop: &Stop) -> anyhow::Resu
     Ok(Done { report, result })
 }
 
-/// The result as files: names and contents.
+/// Returns the result as files: names and contents.
 fn files_of(
     spec: &DeviceSpec,
     report: &JobReport,

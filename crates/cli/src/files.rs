@@ -1,4 +1,4 @@
-//! Writing results into a directory.
+//! Writes results into a directory.
 
 mod replaced;
 
@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 
 use crate::{output, side_by_side};
 
-/// Finds out whether files can be written into `directory`, before work that takes long, and leaves
-/// everything as it was: work that is ended half way leaves no empty directory.
+/// Checks, before long work, that files can be written into `directory`. Leaves nothing behind, so
+/// that interrupted work leaves no empty directory.
 pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     let missing: Vec<PathBuf> = directory
         .ancestors()
@@ -22,16 +22,16 @@ pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make {}", directory.display()))
         .and_then(|()| check(&directory.join(format!(".levelhead-{}", std::process::id()))));
     for path in missing {
-        // What somebody else has put there in the meantime keeps it.
+        // Fails if another process has put files there in the meantime, and the directory stays.
         let _ = fs::remove_dir(path);
     }
     made
 }
 
-/// Files by which a directory is known to have results.
+/// Files that mark a directory as one with results.
 const RESULTS: [&str; 4] = ["result.json", "report.json", "index.html", side_by_side::SWEEP];
 
-/// The same for results, which are not written over unless that is wanted.
+/// Checks the directory as above, and refuses to overwrite results unless allowed.
 pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {
     refuse_results(directory, may_write_over)?;
     check_directory(directory)
@@ -48,17 +48,17 @@ fn refuse_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What of the results in a directory is replaced.
+/// Which results in a directory are replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// The page of several runs; the runs stay.
+    /// The page of several runs; the runs are kept.
     Page,
-    /// All runs, and the page of them.
+    /// All runs, and their page.
     Runs,
 }
 
-/// Writes results into `directory` by `write`, which gives the paths of its files, and removes what they replace. What somebody else
-/// has put there since [`check_results`] is refused again.
+/// Writes results into `directory` and removes the old results that they replace. `write` returns
+/// the paths of its files. Results that appeared since [`check_results`] are refused, too.
 pub(crate) fn replace(
     directory: &Path,
     may_write_over: bool,
@@ -75,15 +75,15 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// Removes what results there are in `directory`, also of a sweep that was stopped.
+/// Removes the results in `directory`, including those of an interrupted sweep.
 pub(crate) fn remove_results(directory: &Path) {
     let mut old = replaced::page(directory);
     old.extend(replaced::runs(directory));
     replaced::remove(directory, &old, &[]);
 }
 
-/// Finds out whether `file` can be written, before work that takes long. Leaves what is in it, and
-/// nothing where nothing was.
+/// Checks, before long work, that `file` can be written. Leaves its content unchanged, and creates
+/// no file.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     let is_there = file.exists();
     let opened = fs::File::options().create(true).append(true).open(file);
@@ -94,7 +94,8 @@ pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the results of a run, given as names and contents, into `directory`, and says so.
+/// Writes the results of a run into `directory` and prints their names. `files` are names and
+/// contents.
 pub(crate) fn write_results(
     directory: &Path,
     may_write_over: bool,
@@ -108,8 +109,9 @@ pub(crate) fn write_results(
     Ok(())
 }
 
-/// Writes files, given as names and contents, into `directory`, which is made if need be: all of them, or, if one cannot be written
-/// to its end, none, and what was there stays. Their paths.
+/// Writes files, given as names and contents, into `directory`, which is created if needed. Returns
+/// their paths. All files are written under temporary names before the first rename, so a failed
+/// write leaves the old files unchanged.
 pub(crate) fn write(
     directory: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
@@ -130,14 +132,15 @@ pub(crate) fn write(
     });
     if named.is_err() {
         for (part, _) in &parts {
-            // One that was not begun, or has its name, is not there.
+            // Fails for files that were not started or are already renamed.
             let _ = fs::remove_file(part);
         }
     }
     named.map(|()| parts.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Where a file is written until it is whole: whoever is ended in the middle, or finds the disk full, leaves no half a file under its name.
+/// Returns the path at which a file is written before its rename: an interruption or a full disk
+/// leaves no partial file under the final name.
 pub(crate) fn part_of(file: &Path) -> PathBuf {
     let mut part = file.as_os_str().to_owned();
     part.push(".part");
@@ -154,7 +157,7 @@ mod tests {
             std::env::temp_dir().join(format!("levelhead-results-{}", std::process::id()));
         let files = |text: &str| [("result.json", text.to_owned())];
         let text = || fs::read_to_string(directory.join("result.json")).unwrap();
-        // Two that both found nothing there when they began.
+        // Two runs, both of which found no results when they started.
         check_results(&directory, false).unwrap();
         check_results(&directory, false).unwrap();
         write_results(&directory, false, files("first")).unwrap();

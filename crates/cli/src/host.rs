@@ -1,4 +1,4 @@
-//! The one place that looks at the machine: wall clock, cores and memory.
+//! The only module that queries the machine: wall clock, cores and memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use lab::live::{DiskBytes, Machine};
 )]
 use std::time::Instant;
 
-/// Measures wall time from its making.
+/// Measures wall time since its creation.
 #[expect(clippy::disallowed_types, reason = "see above")]
 pub(crate) struct Stopwatch(Instant);
 
@@ -25,18 +25,18 @@ impl Stopwatch {
     }
 }
 
-/// Cores that this process may use, as far as the system tells.
+/// Returns the number of cores that this process may use; 1 if unknown.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Most memory this process had so far, in bytes; 0 where the system does not tell.
+/// Returns the peak resident memory of this process, in bytes; 0 if unknown.
 pub(crate) fn peak_rss_bytes() -> u64 {
     bytes_in("/proc/self/status", "VmHWM").unwrap_or(0)
 }
 
-/// Memory that can be had without pushing anything else out, in bytes, where the system tells (Linux),
-/// and no more than this process may have.
+/// Returns the memory available without evicting other data, in bytes, bounded by the limit of this
+/// process. `None` if the system does not report it (Linux does).
 pub(crate) fn available_memory_bytes() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok();
     let limit = limits.and_then(|text| address_space(&text));
@@ -44,7 +44,7 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
     available.into_iter().chain(limit).min()
 }
 
-/// What this process has had drives read and write, where the system tells.
+/// Bytes that this process has read from and written to drives, if the system reports them.
 pub(crate) struct Drives;
 
 impl Machine for Drives {
@@ -58,7 +58,7 @@ impl Machine for Drives {
     }
 }
 
-/// The soft limit of a line such as `Max address space  6144000000  unlimited  bytes`.
+/// Parses the soft limit of a line such as `Max address space  6144000000  unlimited  bytes`.
 fn address_space(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
@@ -68,7 +68,7 @@ fn bytes_in(path: &str, name: &str) -> Option<u64> {
     bytes_of(&std::fs::read_to_string(path).ok()?, name)
 }
 
-/// The value of a line such as `MemAvailable:   12345 kB`, in bytes.
+/// Parses a line such as `MemAvailable:   12345 kB`. Returns bytes.
 fn bytes_of(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -1,6 +1,7 @@
-//! Ctrl-C: the first asks for the end, and what there is by then is shown; the second ends at once.
+//! Ctrl-C: the first one requests a stop, and the results so far are shown; the second one exits at
+//! once.
 //!
-//! Nothing below the command line hears of signals: it is given a [`Stop`].
+//! Code below the command line does not handle signals: it gets a [`Stop`].
 
 use std::process::{ExitCode, exit};
 
@@ -8,14 +9,14 @@ use workload::Stop;
 
 use crate::output::say;
 
-/// The exit code of a program that SIGINT ended, as shells count.
+/// The exit code of a program ended by SIGINT, by the convention of shells (128 + 2).
 const INTERRUPTED: u8 = 130;
 
 pub(crate) fn exit_code() -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
-/// A request that the first Ctrl-C makes.
+/// Returns a stop that the first Ctrl-C requests.
 pub(crate) fn stop_on_interrupt() -> Stop {
     let stop = Stop::default();
     let asked = stop.clone();
@@ -29,7 +30,7 @@ pub(crate) fn stop_on_interrupt() -> Stop {
     stop
 }
 
-/// Ends the program with these words.
+/// Exits on Ctrl-C after printing `words`.
 pub(crate) fn end_on_interrupt(words: impl Fn() -> String + Send + 'static) {
     on_interrupt(move || {
         say(&words());
@@ -38,6 +39,6 @@ pub(crate) fn end_on_interrupt(words: impl Fn() -> String + Send + 'static) {
 }
 
 fn on_interrupt(act: impl FnMut() + Send + 'static) {
-    // Where the signal is ignored (jobs in the background of a script) it stays so.
+    // A signal that is ignored (background jobs of a script) stays ignored.
     let _ = ctrlc::try_set_handler(act);
 }

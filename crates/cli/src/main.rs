@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// A level-headed key-value store for flash, and a laboratory for drives that do not exist yet.
+/// A key-value store for flash, and a simulator of flash drives
 #[derive(Parser)]
 #[command(name = "levelhead", version, arg_required_else_help = true)]
 struct Arguments {
@@ -41,50 +41,61 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a workload on a design on a device, in virtual time
+    /// Run a YCSB-style workload on a simulated drive, or on files with --store
     Bench(Box<bench::BenchArguments>),
-    /// Run a job of reads and writes on a block drive, in virtual time
+    /// Run an fio-style job on a simulated block drive
     Device(Box<device::DeviceArguments>),
-    /// Run again what a result is of: all that went in is in it
+    /// Repeat the run of an earlier result from the inputs stored in it
     Rerun(rerun::RerunArguments),
-    /// Set finished results side by side, as a table and a page
+    /// Compare finished results in one table and one page
     Compare(compare::CompareArguments),
-    /// Say by arithmetic what a design needs on a drive
+    /// Calculate the flash, memory and reads per get that a design needs on a drive
     Plan(plan::PlanArguments),
-    /// Run a paper's experiments and set what it says beside what comes out
+    /// Repeat a paper's experiments and compare the results with its claims
     Reproduce(reproduce::ReproduceArguments),
-    /// Give a key of a store a value. Makes the store where there is none
+    /// Set the value of a key; creates the store if it does not exist
     Put(store::PutArguments),
-    /// Print the value of a key of a store. The exit code is 1 if there is no such key, 2 if it cannot be looked for
+    /// Get the value of a key
+    ///
+    /// Exit code: 0 if the key exists, 1 if it does not, 2 on an error.
     Get(store::GetArguments),
-    /// Take the values of keys away
+    /// Delete keys
     Delete(store::DeleteArguments),
-    /// Print pairs of a store in the order of their keys, as they are at one instant
+    /// Print pairs in key order, from one snapshot
     Scan(store::ScanArguments),
-    /// Put all pairs of a file into a store. Makes the store where there is none
+    /// Import pairs from a TSV, CSV or JSON Lines file; creates the store if it does not exist
     Load(store::LoadArguments),
-    /// Write all pairs of a store, as they are at one instant, in a form that `load` takes back byte for byte
+    /// Export all pairs, from one snapshot, in a format that `load` reads back byte for byte
     Dump(store::DumpArguments),
-    /// Say how much a store has and where its memory goes
+    /// Show the size of a store and its memory use
     Stats(store::StatsArguments),
-    /// Read and check every pair of a store. The exit code is 1 if something is damaged, 2 if it cannot be looked at
+    /// Read and check every pair of a store
+    ///
+    /// Exit code: 0 if the store is intact, 1 if something is damaged, 2 if the store cannot be
+    /// checked.
     Verify(store::VerifyArguments),
-    /// Save what can be read of a damaged store to a new one, and say what cannot. The exit code is 1 if something is lost, 2 if nothing
-    /// could be saved
+    /// Recover the readable pairs of a damaged store into a new store
+    ///
+    /// Reports the pairs that are lost. Exit code: 0 if nothing is lost, 1 if something is lost, 2
+    /// if nothing could be recovered.
     Repair(store::RepairArguments),
-    /// Copy a store, as it is at one instant, to a store of its own. The exit code is 1 if something is damaged, 2 if it cannot be done
+    /// Copy a snapshot of a store to a new store
+    ///
+    /// Exit code: 0 if the copy is complete, 1 if the store is damaged, 2 on any other error.
     Backup(store::BackupArguments),
-    /// Flush what a store has in memory, compact all levels into the last one, and collect garbage as far as that pays
+    /// Flush the memtable, compact all levels into the last one, and collect garbage
+    ///
+    /// Collects garbage only as far as it is worthwhile.
     Compact(store::CompactArguments),
-    /// Serve a store to clients of Redis
+    /// Serve a store to Redis clients
     Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
     List,
-    /// Print a built-in file, to copy and change
+    /// Print a built-in file, as a template for a new one
     Show(show::ShowArguments),
-    /// Print what makes a shell complete this program's arguments
+    /// Print a completion script for a shell
     Completions(shells::CompletionsArguments),
-    /// Print a page for `man`: of the program, or of one of its commands
+    /// Print the man page of the program or of one of its commands
     Man(shells::ManArguments),
 }
 

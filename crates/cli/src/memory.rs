@@ -1,12 +1,12 @@
-//! Whether this machine has the memory that work takes, found out before the work.
+//! Checks, before the work, that the machine has enough memory for it.
 
 use anyhow::bail;
 use lab::fit::{MemoryVerdict, judge_memory};
 
 use crate::{host, output};
 
-/// Refuses work that takes about `needed` bytes where far fewer can be had, and says so where it may be too much. `advice` is what
-/// to do instead.
+/// Returns an error if far less than `needed` bytes are available, and prints a warning if memory
+/// may be short. `advice` names the alternative.
 pub(crate) fn check(needed: u64, advice: &str) -> anyhow::Result<()> {
     let Some(available) = host::available_memory_bytes() else { return Ok(()) };
     match judge_memory(needed, available, advice) {

@@ -1,4 +1,4 @@
-//! What can be named on the command line.
+//! Names on the command line: built-in names and paths of files.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use workload::{BUILTIN_NAMES, Properties};
 
 use crate::overrides::Kind;
 
-/// Every built-in name with what it stands for.
+/// Returns the list of all built-in names with descriptions.
 pub(crate) fn list() -> String {
     let mut text = "levelhead bench\n".to_owned();
     section(&mut text, "designs (--design), on KV drives", &Design::names(), |name| {
@@ -85,7 +85,7 @@ pub(crate) fn configuration(
     named(name, overrides)
 }
 
-/// Kinds of files that a device brings with it.
+/// Returns the kinds of files that a device uses.
 pub(crate) fn kinds_of_device(device: &str) -> Vec<Kind> {
     if is_block_drive(device) {
         vec![Kind::of::<SsdProfile>("device"), Kind::of::<HostProfile>("host")]
@@ -94,7 +94,7 @@ pub(crate) fn kinds_of_device(device: &str) -> Vec<Kind> {
     }
 }
 
-/// What the design runs on.
+/// Loads the platform that the design runs on.
 pub(crate) fn platform(
     device: &str,
     choice: HostChoice<'_>,
@@ -121,20 +121,20 @@ pub(crate) fn profile(name: &str, overrides: &[Override]) -> anyhow::Result<Load
     })
 }
 
-/// Whether it is the path of a KV drive's file: of drives, only those have costs of commands.
+/// Whether a path is a KV drive's file: of all drive files, only these have costs of commands.
 fn is_file_of_kv_drive(path: &str) -> bool {
     let text = catalogue::read_text(Path::new(path)).unwrap_or_default();
     let table = text.parse::<catalogue::Table>().unwrap_or_default();
     table.get("controller").is_some_and(|controller| controller.get("costs").is_some())
 }
 
-/// A job; a file may be one of fio's.
+/// Loads a job. A file may be an fio job file.
 pub(crate) fn job(name: &str, overrides: &[Override]) -> anyhow::Result<LoadedJob> {
     let loaded = fio::load_with(name, overrides);
     if Job::names().contains(&name) { Ok(loaded?) } else { hinted(name, loaded) }
 }
 
-/// Built-in files by kind and name, with their texts.
+/// Returns the built-in files: kind, name, text.
 pub(crate) fn built_in() -> Vec<(&'static str, &'static str, &'static str)> {
     fn of<T: Entry>(
         kind: &'static str,
@@ -154,14 +154,15 @@ pub(crate) fn built_in() -> Vec<(&'static str, &'static str, &'static str)> {
         .collect()
 }
 
-/// A file, by name or path. The error of a name that means something elsewhere says where.
+/// Loads a file by name or path. The error for a name of another kind tells where the name is
+/// valid.
 fn named<T: Entry>(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<T>> {
     let loaded = load_with(name, overrides);
     let is_known = T::BUILT_IN.iter().any(|(known, _)| *known == name);
     if is_known { Ok(loaded?) } else { hinted(name, loaded) }
 }
 
-/// Adds to an error where the name that was given does mean something.
+/// Adds to an error the argument for which the name is valid.
 fn hinted<T>(name: &str, loaded: Result<T, CatalogueError>) -> anyhow::Result<T> {
     loaded.map_err(|error| match place_of(name).filter(|_| !Path::new(name).exists()) {
         Some(place) => anyhow!("{error} ({name} is for {place})"),
@@ -169,7 +170,7 @@ fn hinted<T>(name: &str, loaded: Result<T, CatalogueError>) -> anyhow::Result<T>
     })
 }
 
-/// The argument for which a built-in name stands.
+/// Returns the argument for which a built-in name is valid.
 fn place_of(name: &str) -> Option<&'static str> {
     [
         (Design::names().contains(&name), "levelhead bench --design"),
@@ -187,7 +188,7 @@ fn place_of(name: &str) -> Option<&'static str> {
     .find_map(|(is_name, place)| is_name.then_some(place))
 }
 
-/// The properties of the built-in workload of that name, or of the YCSB property file at that path.
+/// Returns the properties of a built-in workload, or of the YCSB property file at this path.
 pub(crate) fn workload(name: &str) -> anyhow::Result<Properties> {
     if let Some(properties) = workload::builtin(name) {
         return Ok(properties);

@@ -1,12 +1,12 @@
-//! What the program says: results on stdout, everything else on stderr. A reader who has gone is no
-//! error; a stdout that cannot take the result is.
+//! Output of the program: results on stdout, everything else on stderr. A closed reader is no
+//! error; a stdout that fails otherwise is.
 
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::Context;
 use levelhead::Error;
 
-/// Prints a result and a line end.
+/// Prints a result and a newline.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let printed = out
@@ -19,7 +19,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Why a command failed, with what to do about it at a command line.
+/// Describes why a command failed, with advice for the command line.
 pub(crate) fn why(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     let of_store = error.chain().find_map(|cause| cause.downcast_ref::<Error>());
@@ -29,7 +29,7 @@ pub(crate) fn why(error: &anyhow::Error) -> String {
                 "{text}; `levelhead repair` saves what can be read of a damaged store to a new one"
             )
         }
-        // The library advises to close the store and open it again, which is what the next command does.
+        // The library advises to close and reopen the store, which the next command does anyway.
         Some(error @ Error::ReadOnly(what)) => text.replace(
             &error.to_string(),
             &format!(
@@ -40,7 +40,7 @@ pub(crate) fn why(error: &anyhow::Error) -> String {
     }
 }
 
-/// Says something to whoever watches. That nobody can hear it does not end the work.
+/// Prints a message to stderr. A closed stderr does not end the work.
 pub(crate) fn say(text: &str) {
     let text = lab::printable(text);
     let _ = writeln!(io::stderr(), "levelhead: {text}");

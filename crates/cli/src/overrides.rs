@@ -1,9 +1,9 @@
-//! `--set KEY=VALUE`: which file, or the workload, a key belongs to.
+//! `--set KEY=VALUE`: assigns each key to its file or to the workload.
 
 use anyhow::bail;
 use catalogue::{Holds, Key, Override, did_you_mean};
 
-/// What `--set` says: a key, and values for it, of which several make several runs.
+/// The argument of `--set`: a key and its values. Several values make several runs.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Setting {
     key: String,
@@ -11,7 +11,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Values are apart by commas, but for TOML's own lists, tables and texts, which are one.
+    /// Parses a setting. Commas separate values, but a TOML list, table or string is one value.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (key, value) = crate::values::assignment(text)?;
         let is_one = value.trim_start().starts_with(['[', '{', '"', '\'']);
@@ -28,12 +28,12 @@ impl Setting {
         &self.values
     }
 
-    /// What each value makes of it.
+    /// Returns a label for each value.
     pub(crate) fn labels(&self) -> Vec<String> {
         self.values.iter().map(|value| format!("{}={value}", self.key)).collect()
     }
 
-    /// Leaves one value.
+    /// Keeps only the value with this number.
     pub(crate) fn keep(&mut self, number: usize) {
         self.values = vec![self.values[number].clone()];
     }
@@ -43,9 +43,9 @@ impl Setting {
     }
 }
 
-/// A kind of file that is in play, and its keys.
+/// A kind of file in use, and its keys.
 pub(crate) struct Kind {
-    /// What it is called before a key: `design.gc_start`.
+    /// The prefix of its keys: `design.gc_start`.
     pub(crate) name: &'static str,
     pub(crate) keys: Vec<Key>,
 }
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// Settings by what they are for.
+/// Settings by the file or workload that they belong to.
 #[derive(Default, Debug)]
 pub(crate) struct Sorted {
     files: Vec<(&'static str, Override)>,
@@ -65,17 +65,17 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    /// Those of a kind of file.
+    /// Returns the settings of a kind of file.
     pub(crate) fn of(&self, kind: &str) -> Vec<Override> {
         let same = self.files.iter().filter(|(name, _)| *name == kind);
         same.map(|(_, one)| one.clone()).collect()
     }
 }
 
-/// Finds out what each setting is for: a key of a file of one of `kinds`, or one of `properties`.
+/// Assigns each setting to a key of a file of one of `kinds`, or to one of `properties`.
 ///
 /// # Errors
-/// There is no such key, or it may be several.
+/// Returns an error if a key does not exist or is ambiguous.
 pub(crate) fn sort(
     settings: &[Setting],
     kinds: &[Kind],
@@ -119,8 +119,8 @@ pub(crate) fn sort(
     Ok(sorted)
 }
 
-/// A value of a key as TOML has it, where it is written as flags take it: `64MiB`, `1e6` and `4M` of a whole number, `70%` of a share,
-/// `10ms` of a time.
+/// Returns a value as TOML. It may be written as flags take it: `64MiB`, `1e6` and `4M` for an
+/// integer, `70%` for a share, `10ms` for a time.
 pub(crate) fn as_toml(key: &Key, text: &str) -> String {
     let trimmed = text.trim();
     let of_count =
@@ -133,7 +133,7 @@ pub(crate) fn as_toml(key: &Key, text: &str) -> String {
         }
         Holds::Whole => of_count(i64::MAX as u64),
         Holds::Number if trimmed.parse::<f64>().is_ok() => None,
-        // Of what is a number of percent, nobody knows which is meant.
+        // `70%` of a key in percent is ambiguous: it could mean 70 or 0.7.
         Holds::Number if !last.ends_with("percent") && trimmed.ends_with('%') => trimmed
             .strip_suffix('%')
             .and_then(|percent| percent.trim().parse::<f64>().ok())
@@ -149,9 +149,9 @@ pub(crate) fn as_toml(key: &Key, text: &str) -> String {
     number.unwrap_or_else(|| text.to_owned())
 }
 
-/// The unit that the name of a key of times ends with, in nanoseconds.
+/// Returns the unit of times in a key's name, in nanoseconds.
 fn nanos_of_unit(key: &str) -> Option<f64> {
-    // The last ones are fio's words.
+    // The last three are fio's names.
     let units = [
         ("_s", 1e9),
         ("_ms", 1e6),
@@ -179,7 +179,7 @@ fn places<'a>(setting: &Setting, kinds: &'a [Kind], properties: &[&'static str])
     kinds.iter().filter(matches).map(Place::File).chain(property).collect()
 }
 
-/// The key within a file of that kind.
+/// Returns the key without the kind of file in front of it.
 fn within<'a>(key: &'a str, kind: &str) -> &'a str {
     key.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.')).unwrap_or(key)
 }

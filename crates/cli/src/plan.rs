@@ -15,35 +15,37 @@ use crate::{names, output, values};
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArguments {
-    /// KV drive whose flash, memory for the index and size of pages are meant: a built-in name or a TOML file. What --capacity,
-    /// --dram and --page say wins over it
+    /// KV drive: a built-in name or a TOML file
+    ///
+    /// Its flash, memory for the index and page size are used, unless --capacity, --dram or --page
+    /// is given.
     #[arg(long, default_value = "pink-zcu102")]
     device: String,
-    /// Flash of the drive [default: the device's]
+    /// Flash capacity in bytes: 64GiB [default: that of the device]
     #[arg(long, value_parser = values::bytes(plan::CAPACITY_BYTES))]
     capacity: Option<u64>,
-    /// Memory for the index [default: the device's]
+    /// Memory for the index in bytes: 64MiB [default: that of the device]
     #[arg(long, value_parser = values::bytes(plan::DRAM_BYTES))]
     dram: Option<u64>,
-    /// Length of a key
+    /// Key length in bytes
     #[arg(long, default_value = "32", value_parser = values::bytes(plan::KEY_BYTES))]
     key: u64,
-    /// Length of a value
+    /// Value length in bytes
     #[arg(long, default_value = "1KiB", value_parser = values::bytes(plan::VALUE_BYTES))]
     value: u64,
-    /// Size of a flash page [default: the device's]
+    /// Flash page size in bytes [default: that of the device]
     #[arg(long, value_parser = values::bytes(plan::PAGE_BYTES))]
     page: Option<u64>,
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
     design: String,
-    /// Set a key of the design's or the device's file: `gc_start=0.1`, `index_bytes=1000000`
+    /// Set a key of the design or device file: `gc_start=0.1`, `index_bytes=1000000`
     #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
     set: Vec<Setting>,
-    /// Levels below the memtable [default: the design's]
+    /// Levels below the memtable [default: that of the design]
     #[arg(long, value_parser = levels)]
     levels: Option<u32>,
-    /// Share of the flash that user data fills [default: the design's]
+    /// Share of the flash that user data fills: 0.7, 70% [default: that of the design]
     #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share)]
     fill: Option<f64>,
 }

@@ -1,5 +1,5 @@
-//! What is shown of work under way, on stderr: a bar on a terminal; elsewhere, where a bar does not
-//! show, a plain line when something begins and one when it ends.
+//! Progress on stderr: a bar on a terminal; elsewhere a plain line at the start and the end of each
+//! piece of work.
 
 use std::fmt;
 use std::io::Write;
@@ -10,28 +10,29 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use lab::count_text;
 use serde_json::Value;
 
-/// How it is shown how far work is.
+/// Form of the progress report.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
 pub(crate) enum ProgressForm {
     /// A bar on a terminal, lines elsewhere
     #[default]
     Auto,
-    /// Lines of JSON on stderr, one a second and at each end
+    /// JSON lines on stderr, one per second and at the start and end
     Json,
-    /// Nothing
+    /// No progress report
     None,
 }
 
-/// How often work under way says how far it is, as JSON.
+/// Interval of progress lines in JSON.
 pub(crate) const JSON_EVERY: Duration = Duration::from_secs(1);
 
-/// Says a line of JSON.
+/// Writes a line of JSON to stderr.
 pub(crate) fn json_line(line: &Value) {
-    // That nobody listens does not end the work.
+    // A closed stderr does not end the work.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// A bar from 0 to `length`, in a template of indicatif, in which `done`, `all` and `rate` are counts as in our tables.
+/// Returns a bar from 0 to `length`. The indicatif template may use `done`, `all` and `rate`:
+/// counts formatted as in our tables.
 pub(crate) fn bar(template: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is right");
     let style = style
@@ -47,15 +48,15 @@ pub(crate) fn bar(template: &str, length: u64) -> ProgressBar {
     ProgressBar::new(length).with_style(style)
 }
 
-/// Says a line where `bar` does not show.
+/// Writes a line to stderr if `bar` is hidden.
 pub(crate) fn line_without(bar: &ProgressBar, line: &str) {
     if bar.is_hidden() {
-        // That nobody listens does not end the work.
+        // A closed stderr does not end the work.
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
-/// A time for people: `0.4 s`, `12 s`, `4 min 10 s`, `1 h 2 min`.
+/// Formats a time: `0.4 s`, `12 s`, `4 min 10 s`, `1 h 2 min`.
 pub(crate) fn time_text(time: Duration) -> String {
     let tenths = (time.as_millis() + 50) / 100;
     if tenths < 100 {

@@ -19,9 +19,9 @@ use crate::{files, interrupt, memory, output, progress, values};
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct ReproduceArguments {
-    /// Whose experiments
+    /// Paper to reproduce
     paper: PaperName,
-    /// How large
+    /// Size of the experiments
     #[arg(long, value_enum, default_value_t = ScaleName::Quick)]
     scale: ScaleName,
     /// Directory for the report [default: reproduce-PAPER-SCALE]
@@ -32,40 +32,51 @@ pub(crate) struct ReproduceArguments {
     /// Seed of all randomness
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
-    /// Take what simulations of an earlier, stopped run into the same directory gave, and run the others; with --resume=any also
-    /// what another build of this program gave
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "own", value_name = "BUILD")]
+    /// Continue an interrupted run: keep its finished simulations and run the others
+    ///
+    /// --resume=any also keeps simulations of another build of this program.
+    #[arg(
+        long,
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "own",
+        value_name = "BUILD"
+    )]
     resume: Option<ResumeName>,
-    /// Write over a report that is in that directory, and over what its simulations gave
+    /// Overwrite the report and the saved simulations in the --out directory
     #[arg(long)]
     force: bool,
-    /// Run each of YCSB's workloads on a drive as it was behind the load, and not on what the one before left (pink only)
+    /// Run each YCSB workload on a freshly loaded drive, not on the state that the previous one
+    /// left (pink only)
     #[arg(long)]
     fresh_loads: bool,
-    /// Run only simulations with this in their name, and keep what they give for --resume; makes no report
+    /// Run only simulations with this text in their name, and save their results for --resume;
+    /// writes no report
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ResumeName {
-    /// What this build gave
+    /// Results of this build
     Own,
-    /// What any build gave; the report says so
+    /// Results of any build; the report notes it
     Any,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PaperName {
-    /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
+    /// PinK (USENIX ATC'20): an LSM-tree with bounded tail latency, against hash tables and Bloom
+    /// filters
     Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
     Iter,
     /// Vigil-KV's hardware (USENIX ATC'22): NVM sets and predictable-latency windows
     Device,
-    /// Vigil-KV (USENIX ATC'22): RocksDB over NVM sets whose windows are scheduled
+    /// Vigil-KV (USENIX ATC'22): RocksDB over NVM sets with scheduled windows
     Vigil,
-    /// All of them, one after the other, each with a report of its own
+    /// All papers, one after the other, with a report each
     All,
 }
 
@@ -90,9 +101,10 @@ impl PaperName {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ScaleName {
-    /// Minutes: smaller drives and fewer pairs in the same proportions
+    /// Minutes: smaller drives and fewer pairs, in the same proportions
     Quick,
-    /// The paper's number of pairs: hours for pink and vigil, and up to 17 GiB of memory; --resume goes on
+    /// The paper's number of pairs: hours for pink and vigil, up to 17 GiB of memory; --resume
+    /// continues an interrupted run
     Paper,
 }
 
@@ -135,8 +147,8 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses simulations that take far more memory than there is, unless somebody says how many are to run at a time, takes what
-/// they gave from an earlier run, or picks some.
+/// Returns an error if simulations need far more memory than is available. Not checked with
+/// --threads, --resume or --only.
 fn check_memory(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     let is_meant =
         arguments.threads.is_some() || arguments.resume.is_some() || arguments.only.is_some();
@@ -210,8 +222,8 @@ fn threads_help() -> String {
     )
 }
 
-/// As many simulations at a time as this machine has cores and memory for; says so if there are
-/// cores for more.
+/// Returns the number of simulations to run in parallel, bounded by cores and available memory.
+/// Prints a note if memory is the bound.
 fn default_threads(paper: Paper, scale: Scale) -> usize {
     let (cores, available) = (host::cores(), host::available_memory_bytes());
     let need = reproduce::bytes_per_simulation(paper, scale);
@@ -222,7 +234,7 @@ fn default_threads(paper: Paper, scale: Scale) -> usize {
     threads.count
 }
 
-/// What to say of simulations that memory bounds.
+/// Returns the note for simulations that are bounded by memory.
 pub(crate) fn threads_words(
     threads: Threads,
     cores: usize,
@@ -231,7 +243,7 @@ pub(crate) fn threads_words(
 ) -> Option<String> {
     let (available, need) = (bytes_text(available), bytes_text(need));
     match threads.bound {
-        // Whether it is tried at all was asked before.
+        // Too little memory was checked before the work.
         Bound::Cores | Bound::TooLittleMemory => None,
         Bound::Memory => Some(format!(
             "simulations at a time: {}, though there are {cores} cores: one takes up to {need} of \
@@ -243,7 +255,7 @@ pub(crate) fn threads_words(
 
 const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} eta {eta} {wide_msg}";
 
-/// A bar that counts simulations and names those under way; lines where it does not show.
+/// A bar that counts simulations and names those in progress; lines where it is hidden.
 pub(crate) struct Progress {
     pub(crate) bar: ProgressBar,
     under_way: Mutex<Vec<UnderWay>>,
@@ -252,7 +264,7 @@ pub(crate) struct Progress {
     stopwatch: Stopwatch,
 }
 
-/// Simulations that have ended, and all there are.
+/// Counts of simulations: finished, and in total.
 #[derive(Default)]
 pub(crate) struct Ended {
     done: AtomicUsize,
@@ -272,7 +284,8 @@ struct UnderWay {
 }
 
 impl Progress {
-    /// Nothing needs to be `taken` from an earlier run.
+    /// Creates the progress of a run. `taken` counts simulations reused from an earlier run, and
+    /// may stay 0.
     pub(crate) fn new(ended: &Arc<Ended>, taken: &Arc<Taken>) -> Self {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
@@ -325,8 +338,8 @@ fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> Stri
     format!("{} {how} after {}", begin_line(simulation), progress::time_text(took))
 }
 
-/// How many have ended, and how long the others take if they take as long. Those that are `taken` from an earlier run, so many so far
-/// of so many, take no time.
+/// Describes how many simulations are done, and the time left at the rate so far. `taken` are
+/// simulations reused from an earlier run, so far and in total: they take no time.
 fn how_far(done: usize, total: usize, taken: [usize; 2], took: Duration) -> String {
     let [so_far, in_all] = taken;
     let worked = done.saturating_sub(so_far) as u32;

@@ -12,7 +12,7 @@ use crate::{bench, compare, device, output};
 
 #[derive(Args)]
 pub(crate) struct RerunArguments {
-    /// The result.json of a run of `bench` or `device`
+    /// A result.json of `levelhead bench` or `levelhead device`
     result: PathBuf,
     #[command(flatten)]
     results: ResultArguments,

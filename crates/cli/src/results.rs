@@ -1,4 +1,4 @@
-//! Where the result of a run goes, and how far the work is shown: the same for all commands that measure.
+//! Flags for the output of a run, the same for all commands that measure.
 
 use std::path::PathBuf;
 
@@ -11,21 +11,25 @@ use crate::{files, output};
 
 #[derive(Args, Clone)]
 pub(crate) struct ResultArguments {
-    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
+    /// Directory for the result as JSON, text, CSV and pictures
+    ///
+    /// Several runs get a subdirectory each, and one page for all.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Write over results that are in that directory
+    /// Overwrite results in the --out directory
     #[arg(long)]
     pub(crate) force: bool,
-    /// Go on with a sweep that was stopped: take the runs that have ended from the directory of
-    /// --out, and run the others
+    /// Continue an interrupted sweep: keep the finished runs of the --out directory and run the
+    /// others
     #[arg(long, requires = "out", conflicts_with = "force")]
     pub(crate) resume: bool,
-    /// Run a part of a sweep: with 1/4 every fourth combination, from the first on. The parts may
-    /// go into one directory, also at the same time; the last to end, or --resume, makes the page
+    /// Run one part of a sweep: 1/4 is every fourth combination, starting with the first
+    ///
+    /// The parts may share one --out directory, even at the same time. The last part to finish, or
+    /// --resume, writes the page.
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, conflicts_with = "force")]
     pub(crate) shard: Option<Shard>,
-    /// How it is shown how far the work is
+    /// Form of the progress report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) progress: ProgressForm,
     /// Print the result as one JSON object
@@ -34,7 +38,7 @@ pub(crate) struct ResultArguments {
 }
 
 impl ResultArguments {
-    /// Whether the result of a single run can be written, asked before the work.
+    /// Checks, before the work, that the result of a single run can be written.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.resume || self.shard.is_some() {
             bail!(
@@ -45,7 +49,7 @@ impl ResultArguments {
         self.out.iter().try_for_each(|directory| files::check_results(directory, self.force))
     }
 
-    /// Prints the result, then writes its files: a directory that is full does not cost the result.
+    /// Prints the result, then writes its files, so that a full disk does not lose the result.
     pub(crate) fn show<F: IntoIterator<Item = (&'static str, String)>>(
         &self,
         json: &str,

@@ -1,4 +1,4 @@
-//! `levelhead serve`: a store that clients of Redis use.
+//! `levelhead serve`: serves a store to Redis clients.
 
 use std::env::VarError;
 use std::fs;
@@ -15,78 +15,102 @@ use crate::store::{Does, WindowsArguments, check_directories, say_if_refused, sa
 use crate::{allocator, output, values};
 use lab::parse_bytes;
 
-/// The environment's word for the password, which others cannot see as they can see arguments.
+/// Environment variable of the password. Unlike arguments, other users cannot see it.
 const PASSWORD: &str = "LEVELHEAD_PASSWORD";
 
 #[derive(Args)]
 pub(crate) struct ServeArguments {
-    /// The directory of the store, made if there is none; or three to 64, of which one may be lost
+    /// Directory of the store, created if missing
+    ///
+    /// Three to 64 directories make a store that survives the loss of one of them.
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// The address for TCP, or 'none'
+    /// Address to listen on for TCP, or 'none'
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6379")]
     listen: String,
-    /// The path of a Unix socket
+    /// Path of a Unix socket to listen on
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// The address for TLS
+    /// Address to listen on for TLS
     #[arg(long, value_name = "ADDR:PORT", requires = "tls_cert_file")]
     tls_listen: Option<SocketAddr>,
-    /// The server's certificate, and those above it, in PEM
+    /// Certificate of the server, followed by its chain, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_key_file")]
     tls_cert_file: Option<PathBuf>,
-    /// Its key, in PEM
+    /// Private key of the certificate, as PEM
     #[arg(long, value_name = "FILE")]
     tls_key_file: Option<PathBuf>,
-    /// Clients have to show a certificate of one of these, in PEM
+    /// Require client certificates signed by one of these CAs, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
     tls_ca_cert_file: Option<PathBuf>,
-    /// When a write is acknowledged: when it is durable, by itself or with others; at once; or at once and never waited for
+    /// When to acknowledge a write
     #[arg(long, value_enum, default_value = "group")]
     durability: Durability,
-    /// The address of /metrics for Prometheus and of a page to look at
+    /// Address of the Prometheus endpoint /metrics and of a status page
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
-    /// A file whose first line is the password that clients have to give; or `LEVELHEAD_PASSWORD` has it
+    /// File whose first line is the password for clients [default: environment variable
+    /// `LEVELHEAD_PASSWORD`]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// 'no' lets others reach a server without a password
+    /// Refuse an address that other hosts can reach while no password is set
     #[arg(long, value_enum, default_value = "yes", value_name = "yes|no")]
     protected_mode: YesNo,
-    /// Connections at a time
-    #[arg(long, alias = "maxclients", value_name = "N", default_value = "10000", value_parser = values::clients)]
+    /// Maximum number of client connections
+    #[arg(
+        long,
+        alias = "maxclients",
+        value_name = "N",
+        default_value = "10000",
+        value_parser = values::clients
+    )]
     max_clients: u64,
-    /// Bytes in the buffers of all connections, 1 MiB at least: beyond it the largest is ended
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 50))]
+    /// Memory for the buffers of all connections, 1 MiB at least
+    ///
+    /// Once it is exceeded, the connection with the largest buffers is closed.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "256MiB",
+        value_parser = values::bytes(1 << 20..=1 << 50)
+    )]
     maxmemory_clients: u64,
-    /// Bytes that a connection may have sent and not had answered
+    /// Maximum bytes of unanswered requests per connection
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     client_query_buffer_limit: u64,
-    /// Commands that take so many microseconds are kept in SLOWLOG
+    /// Log commands to SLOWLOG that take at least this many microseconds
     #[arg(long, value_name = "US", default_value_t = 10_000)]
     slowlog_log_slower_than: u64,
-    /// How many of them are kept
+    /// Maximum number of commands in SLOWLOG
     #[arg(long, value_name = "N", default_value_t = 128)]
     slowlog_max_len: usize,
-    /// The servers of a cluster and their slots, as in '127.0.0.1:7001 0-5460; ...', or a file with a line for each
+    /// Slot map of a cluster: '127.0.0.1:7001 0-5460; ...', or a file with one line per server
     #[arg(long, value_name = "MAP|FILE")]
     cluster_map: Option<String>,
-    /// How large each file of the store may become: a larger size than before makes it grow. Without it as large as before; a new one 16 GiB
+    /// Maximum size of each of the store's files [default: unchanged; 16GiB for a new store]
+    ///
+    /// A larger size than before lets the store grow.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     capacity: Option<u64>,
-    /// Take all of --capacity from the disk at once: a full store takes deletes then also where others have filled the disk
+    /// Allocate all of --capacity on the disk at once
+    ///
+    /// A full store then accepts deletes even if other programs have filled the disk.
     #[arg(long)]
     preallocate: bool,
-    /// Memory for the store's index and cache
+    /// Memory for the store's index and caches
     #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
     memory: u64,
-    /// Memory for values that were read last, out of --memory
+    /// Part of --memory for recently read values
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     value_cache: u64,
-    /// Go on without a directory that does not exist, also if it is none of the store's by its name
+    /// Open the store without a directory that does not exist, even if the others do not know its
+    /// path
+    ///
+    /// Without this flag a mistyped path is refused.
     #[arg(long)]
     degraded: bool,
-    /// Make the one of several directories anew that is lost, and fill it from the others: its disk was replaced
+    /// Recreate the lost directory after its disk was replaced, and rebuild its data from the
+    /// others
     #[arg(long)]
     replace_lost: bool,
     #[command(flatten)]
@@ -95,9 +119,13 @@ pub(crate) struct ServeArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Durability {
+    /// Once it is durable, in a commit group of its own
     Each,
+    /// Once it is durable, in a commit group with concurrent writes
     Group,
+    /// At once; it is written to the drive a millisecond later
     Interval,
+    /// At once; it is written to the drive with its memtable
     None,
 }
 
@@ -132,7 +160,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         ..levelhead::Options::default()
     });
     check_directories(&arguments.directories)?;
-    // An address that cannot be had leaves no new store behind.
+    // Bind the addresses first: if one is unavailable, no new store is left behind.
     let listening = Listening::open(options)?;
     let is_new = !Store::is_in(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
@@ -158,7 +186,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the system let in so many connections, each of which is an open file; says what it changed, and how many there may be.
+/// Raises the limit of open files as far as `connections` need. Prints the change, and returns the
+/// number of connections possible.
 fn allow_files(connections: usize) -> usize {
     let files = OpenFiles::allow(connections);
     let shown = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
@@ -224,7 +253,8 @@ fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// A variable that is set asks for a password: one that holds none, or what is no text, must not be taken for no wish.
+/// Returns the password of the environment variable. A variable that is set but empty or not UTF-8
+/// is an error: ignoring it would start a server without a password.
 fn password_in(variable: Result<String, VarError>) -> anyhow::Result<Option<String>> {
     match variable {
         Ok(password) if password.is_empty() => {
@@ -236,7 +266,7 @@ fn password_in(variable: Result<String, VarError>) -> anyhow::Result<Option<Stri
     }
 }
 
-/// What looks like no map is the name of a file that has one.
+/// Returns the cluster map. An argument that does not look like a map is the name of a file.
 fn cluster_map(given: &str) -> anyhow::Result<String> {
     if given.contains([' ', '=', ';']) {
         return Ok(given.to_owned());

@@ -1,4 +1,5 @@
-//! `levelhead completions` and `levelhead man`: what shells and `man` know of the program, made of the arguments that it takes.
+//! `levelhead completions` and `levelhead man`, both generated from the definition of the
+//! arguments.
 
 use std::process::ExitCode;
 
@@ -9,18 +10,18 @@ use clap_complete::Shell;
 
 use crate::output;
 
-/// What `man` has these pages under: commands of users.
+/// The manual section of user commands.
 const SECTION: &str = "1";
 
 #[derive(Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell that is to complete
+    /// Shell to complete for
     shell: Shell,
 }
 
 #[derive(Args)]
 pub(crate) struct ManArguments {
-    /// The command that the page is about [default: the program]
+    /// Command to document [default: the program]
     command: Option<String>,
 }
 

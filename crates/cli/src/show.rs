@@ -1,4 +1,4 @@
-//! `levelhead show`: a built-in file, to copy and change; or all of them.
+//! `levelhead show`: prints or writes built-in files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::{files, names, output};
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
-    /// A name that `levelhead list` lists
+    /// Name of a built-in file (see `levelhead list`)
     #[arg(required_unless_present = "out")]
     name: Option<String>,
-    /// What is meant, where a name has several meanings
+    /// Kind of the file, if several kinds have this name
     #[arg(long)]
     kind: Option<Kind>,
-    /// Write the file into this directory; without a name all of them, by kind
+    /// Write the file to this directory; without a name all files, in a subdirectory per kind
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Write over files there that were changed
+    /// Overwrite files that were changed
     #[arg(long, requires = "out")]
     force: bool,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// That `file` is not there, or has this text.
+/// Returns an error if `file` exists with another text.
 fn check_unchanged(file: &Path, text: &str) -> anyhow::Result<()> {
     if !file.exists() || fs::read(file).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
@@ -86,8 +86,8 @@ fn check_unchanged(file: &Path, text: &str) -> anyhow::Result<()> {
     );
 }
 
-/// Writes files as `KIND/NAME.toml`, workloads as properties: all of them, or none if one of them is there with another text that
-/// may not be lost.
+/// Writes files as `KIND/NAME.toml`, workloads as `.properties`. Writes none of them if a file
+/// exists with another text and `may_write_over` is false.
 fn write<'a>(
     out: &Path,
     built_in: impl Iterator<Item = &'a (&'static str, &'static str, &'static str)>,

@@ -1,4 +1,4 @@
-//! Several runs side by side, and what they gave: a table, and a directory with a page.
+//! Executes several runs in parallel. Their results make a table, and a directory with a page.
 
 mod kept;
 mod outcome;
@@ -23,15 +23,15 @@ use kept::Kept;
 pub(crate) use kept::{FAILURE, SWEEP};
 use outcome::{Outcome, Row};
 
-/// What a run gave.
+/// The results of a run.
 pub(crate) struct Done {
     /// Its files as names and contents, `result.json` and `result.txt` among them.
     pub(crate) files: Vec<(&'static str, String)>,
-    /// What went wrong in it.
+    /// The failure of the run, if it failed.
     pub(crate) trouble: Option<String>,
 }
 
-/// Why a run gave nothing.
+/// The reason why a run has no result.
 pub(crate) struct Nothing {
     pub(crate) lack: Lack,
     pub(crate) reason: String,
@@ -43,13 +43,12 @@ impl From<String> for Nothing {
     }
 }
 
-/// Does a run; once it is asked to stop it ends early.
+/// Executes a run, which ends early once it is asked to stop.
 type Doing<'a> = Box<dyn FnOnce(&Stop) -> Result<Done, Nothing> + Send + 'a>;
 
-/// A run that can be begun.
+/// A run that is ready to start.
 pub(crate) struct Plan<'a> {
-    /// All that its result depends on, as JSON: `inputs` and `seed` as the result has them, and
-    /// what else there is.
+    /// All inputs of the result, as JSON: `inputs` and `seed` as in the result, and further ones.
     inputs: Value,
     doing: Doing<'a>,
 }
@@ -63,22 +62,22 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A run to do, or one that is refused.
+/// A run to execute, or one that is refused.
 pub(crate) type Run<'a> = Combination<Plan<'a>>;
 
-/// How they are run, and where what comes out goes.
+/// How the runs are executed and reported.
 pub(crate) struct How<'a> {
     pub(crate) title: &'static str,
-    /// Runs at a time, if that was said.
+    /// Runs in parallel, if given.
     pub(crate) threads: Option<u64>,
-    /// Memory that one takes at most.
+    /// Maximum memory of a run, in bytes.
     pub(crate) bytes_per_run: u64,
-    /// What to do where not even one has that.
+    /// Advice if even a single run does not fit into memory.
     pub(crate) for_less_memory: &'static str,
     pub(crate) results: &'a ResultArguments,
 }
 
-/// Says in lines of JSON which runs begin and end.
+/// Prints the start and the end of each run as a line of JSON.
 struct JsonLines;
 
 impl JsonLines {
@@ -100,7 +99,7 @@ impl Watcher for JsonLines {
     }
 }
 
-/// Nobody is told.
+/// Prints nothing.
 struct Silent;
 
 impl Watcher for Silent {
@@ -109,8 +108,8 @@ impl Watcher for Silent {
     fn ended(&self, _: Simulation<'_>, _: bool) {}
 }
 
-/// Does all of them, or those of a shard, shows what came out, and writes it. One that fails keeps
-/// no other from its end.
+/// Executes all runs, or those of a shard, then prints and writes their results. A run that fails
+/// does not stop the others.
 pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode> {
     let results = how.results;
     let kept = results.out.as_ref().map(|directory| Kept::open(directory, &runs, results));
@@ -129,7 +128,7 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
         unsaved.extend(not_kept.map(|words| format!("{}: {words}", rows[number].name)));
         rows[number].outcome = outcome;
     }
-    // Another shard may have ended meanwhile.
+    // Another shard may have finished in the meantime.
     rows.iter_mut().enumerate().for_each(|(number, row)| row.look_up(number, kept.as_ref()));
     let is_whole = say_troubles(&rows, &unsaved);
     let is_cut = |row: &Row| matches!(&row.outcome, Outcome::Ended(end) if end.is_interrupted);
@@ -142,7 +141,8 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
     })
 }
 
-/// Says what is refused and what is taken over, and keeps why. Words for what cannot be kept.
+/// Prints the refused and the reused runs, and saves the reasons of refusals. Returns an error
+/// message for each reason that could not be saved.
 fn begin(rows: &[Row], kept: Option<&Kept>) -> Vec<String> {
     let mut unsaved = Vec::new();
     for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.is_own) {
@@ -160,7 +160,7 @@ fn begin(rows: &[Row], kept: Option<&Kept>) -> Vec<String> {
     unsaved
 }
 
-/// Does those that are to be done; what became of each, by number.
+/// Executes the runs to do. Returns their outcomes by number, and errors of saving.
 fn do_all(
     rows: &[Row],
     todo: Vec<(usize, Doing<'_>)>,
@@ -174,7 +174,7 @@ fn do_all(
     let jobs = todo.into_iter().map(|(number, doing)| {
         let row = &rows[number];
         Job::new(row.name.clone(), move || {
-            // That one failed is a part of what came out.
+            // A failed run is an outcome, not an error of the sweep.
             let (outcome, unsaved) = row.after(number, doing, kept, stop);
             Ok((number, outcome, unsaved))
         })
@@ -193,7 +193,7 @@ fn do_all(
     outcomes.map_err(|words| anyhow!(words))
 }
 
-/// Says what went wrong; whether nothing did.
+/// Prints the failures. Returns whether there are none.
 fn say_troubles(rows: &[Row], unsaved: &[String]) -> bool {
     let own = || rows.iter().filter(|row| row.is_own);
     let failed = own().filter(|row| row.was_planned() && row.lack() != Some(Lack::NotRun));
@@ -210,7 +210,7 @@ fn say_troubles(rows: &[Row], unsaved: &[String]) -> bool {
     unsaved.is_empty() && own().all(|row| row.trouble().is_none())
 }
 
-/// As many at a time as this machine has cores and memory for, unless told.
+/// Returns the number of runs in parallel: as given, else bounded by cores and memory.
 fn threads(how: &How<'_>) -> anyhow::Result<usize> {
     memory::check(how.bytes_per_run, how.for_less_memory)?;
     if let Some(threads) = how.threads {
@@ -224,8 +224,8 @@ fn threads(how: &How<'_>) -> anyhow::Result<usize> {
     Ok(threads.count)
 }
 
-/// Prints what came out, then writes the page. A shard has a page if all others have ended, and
-/// shows its own runs if not.
+/// Prints the results, then writes the page. A shard writes the page if all other shards have
+/// finished; otherwise it shows its own runs.
 fn show(rows: Vec<Row>, how: &How<'_>) -> anyhow::Result<()> {
     let (all, known) = (rows.len(), rows.iter().filter(|row| row.is_known()).count());
     let is_all = known == all;
@@ -259,11 +259,11 @@ fn show(rows: Vec<Row>, how: &How<'_>) -> anyhow::Result<()> {
     printed
 }
 
-/// A run as it is told to programs.
+/// A run in JSON output.
 pub(crate) struct OneJson(serde_json::Result<Value>);
 
 impl OneJson {
-    /// `result` is its `result.json`, if it has one.
+    /// Creates it from a run. `result` is its `result.json`, if it has one.
     pub(crate) fn new(run: &Finished, result: Option<impl AsRef<str>>) -> Self {
         let mut one = json!({ "name": run.name, "status": run.status() });
         if let Some(reason) = run.reason() {
@@ -279,7 +279,7 @@ impl OneJson {
     }
 }
 
-/// The results as one JSON object.
+/// Returns the results as one JSON object.
 pub(crate) fn json_of(runs: &[OneJson], of: Option<&SideBySide>) -> anyhow::Result<String> {
     let mut all = json!({ "runs": [] });
     for OneJson(one) in runs {
@@ -295,7 +295,7 @@ pub(crate) fn json_of(runs: &[OneJson], of: Option<&SideBySide>) -> anyhow::Resu
     Ok(serde_json::to_string_pretty(&all)?)
 }
 
-/// Writes the page of results, and the numbers behind it. The paths of its files.
+/// Writes the page of results and its data. Returns the paths of the files.
 pub(crate) fn write(
     directory: &Path,
     of: &SideBySide,
@@ -309,12 +309,12 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// The command line that this is, as one would type it.
+/// Returns the command line of this process, quoted for a shell.
 pub(crate) fn command() -> String {
     words(std::env::args_os().skip(1))
 }
 
-/// The command that gives a page again: without what leaves the page as it is.
+/// Returns the command that reproduces a page, without the flags that do not change the page.
 fn page_command() -> String {
     of_page(std::env::args_os().skip(1))
 }

@@ -1,5 +1,5 @@
-//! What simulations of a reproduction gave, kept as files: one that was stopped goes on where it was. And drives that were
-//! loaded, so that each is loaded once.
+//! Results of the simulations of a reproduction, saved as files, so that an interrupted
+//! reproduction can be resumed. Loaded drives are saved too, so that each is loaded only once.
 
 mod drives;
 
@@ -18,31 +18,31 @@ use serde_json::{Value, json};
 use crate::output;
 use drives::Drives;
 
-/// What is taken of what an earlier run kept.
+/// Which results of an earlier run are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Take {
-    /// Nothing: it begins anew.
+    /// None: all simulations run.
     Nothing,
-    /// What this build of the program gave.
+    /// Results of this build of the program.
     OwnBuild,
-    /// What any build gave.
+    /// Results of any build.
     AnyBuild,
 }
 
-/// How many of the simulations of a run are taken from an earlier one.
+/// Counts of simulations that are reused from an earlier run.
 #[derive(Default, Debug)]
 pub(crate) struct Taken {
-    /// So far.
+    /// Reused so far.
     pub(crate) so_far: AtomicUsize,
-    /// All that will be.
+    /// To be reused in total.
     pub(crate) in_all: AtomicUsize,
 }
 
-/// What is there of a simulation.
+/// The saved result of a simulation.
 #[derive(PartialEq, Debug)]
 enum Found {
     Nothing,
-    /// A file that is torn or damaged.
+    /// The file is incomplete or damaged.
     Torn,
     OfOtherSettings,
     /// The settings are the same.
@@ -50,7 +50,7 @@ enum Found {
     OfThisBuild(String),
 }
 
-/// Why a simulation is run again though something is kept of it.
+/// Why a simulation would run again although a result is saved.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Lost {
     NotAskedFor,
@@ -80,18 +80,18 @@ pub(crate) struct Simulations {
     folder: PathBuf,
     drives: Drives,
     takes: Take,
-    /// What is kept may be lost, because somebody said so.
+    /// Whether saved results may be overwritten (`--force`).
     may_replace: bool,
     /// Simulations whose results could not be written.
     not_kept: AtomicUsize,
     pub(crate) taken: Arc<Taken>,
-    /// Those that were loaded and that another build made, by name.
+    /// Names of the loaded results that another build made.
     others: Mutex<BTreeSet<String>>,
     taken_of_others: AtomicUsize,
 }
 
 impl Simulations {
-    /// Keeps them in `directory`, and takes of those that are there what `takes` says.
+    /// Saves results in `directory` and reuses those that `takes` allows.
     pub(crate) fn in_directory(directory: &Path, takes: Take, may_replace: bool) -> Self {
         Self {
             folder: directory.join("simulations"),
@@ -105,17 +105,17 @@ impl Simulations {
         }
     }
 
-    /// Takes all loaded drives away: whoever has a report needs them no more.
+    /// Deletes all loaded drives, which are not needed once the report is written.
     pub(crate) fn drop_drives(&self) {
         self.drives.drop_all();
     }
 
-    /// How many simulations could not be kept for another run.
+    /// Returns the number of simulations whose results could not be saved.
     pub(crate) fn not_kept(&self) -> usize {
         self.not_kept.load(Ordering::Relaxed)
     }
 
-    /// What is there of a simulation.
+    /// Looks up the saved result of a simulation.
     fn found(&self, name: &str, settings: &Value) -> Found {
         let Ok(text) = fs::read_to_string(self.file(name)) else { return Found::Nothing };
         let Ok(all) = serde_json::from_str::<Value>(&text) else { return Found::Torn };
@@ -131,7 +131,7 @@ impl Simulations {
         }
     }
 
-    /// Whether a simulation is run though something whole is kept of it, and why.
+    /// Returns why a simulation runs again although a complete result is saved, if it does.
     fn lost(&self, found: &Found) -> Option<Lost> {
         match (found, self.takes) {
             (Found::Nothing | Found::Torn, _)
@@ -158,10 +158,10 @@ impl Simulations {
         fs::create_dir_all(&self.folder)?;
         let file = self.file(name);
         let part = file.with_extension("part");
-        // Whoever is ended in the middle leaves no half a file under the name.
+        // Renamed once complete, so that an interruption leaves no partial file under the name.
         let written = fs::write(&part, format!("{all}\n")).and_then(|()| fs::rename(&part, file));
         if written.is_err() {
-            // What is left of it is of no use to anybody, and removing it may fail as well.
+            // A partial file is useless, and removing it may fail too.
             let _ = fs::remove_file(&part);
         }
         written
@@ -255,18 +255,19 @@ impl Keeper for Simulations {
     }
 }
 
-/// A name as that of a file.
+/// Returns a name as a file name.
 fn slug(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(letter).collect()
 }
 
-/// Tells a result that was damaged, or changed by hand.
+/// Returns the checksum that detects a damaged or edited result.
 fn checksum(result: &str) -> u32 {
     crc32c::crc32c(result.as_bytes())
 }
 
-/// A number that tells builds of this program apart: a hash of its file, which is read when it is first asked for.
+/// Returns an identifier of this build: a hash of the program's file, which is read at the first
+/// call.
 pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -346,7 +347,7 @@ mod tests {
     fn what_cannot_be_kept_is_counted_and_leaves_nothing() {
         let directory = std::env::temp_dir().join(format!("levelhead-full-{}", std::process::id()));
         let kept = Simulations::in_directory(&directory, Take::Nothing, false);
-        // A directory in the place of its file.
+        // A directory takes the place of the result's file.
         fs::create_dir_all(kept.file("A").join("in the way")).unwrap();
         kept.save("A", &json!("seed 1"), "[1]");
         assert_eq!(kept.not_kept(), 1);

@@ -1,8 +1,8 @@
-//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`, `repair`, `backup`,
-//! `compact`.
+//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`,
+//! `repair`, `backup`, `compact`.
 //!
-//! Results go to stdout as they are asked for, everything else to stderr. Only `put` and `load` make a store where none is,
-//! and say so.
+//! Results go to stdout, everything else to stderr. Only `put` and `load` create a missing store,
+//! and report it.
 
 mod care;
 mod compact;
@@ -27,13 +27,15 @@ pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get,
 pub(crate) use scan::{DumpArguments, ScanArguments, dump, scan};
 pub(crate) use stats::{StatsArguments, stats, windows_text};
 
-/// How pairs are written in files.
+/// The file format of pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// A line each: key, tab, value; what is no text, and tabs, line ends and backslashes, as escapes (\t, \n, \x00)
+    /// One line per pair: key, tab, value; tabs, line ends, backslashes and bytes that are no text
+    /// are escaped (\t, \n, \x00)
     Tsv,
-    /// Comma-separated, with a header
+    /// Comma-separated values, with a header
     Csv,
-    /// A JSON object a line, with `key` and `value`; what is no text as `key_base64` and `value_base64`
+    /// JSON Lines: objects with `key` and `value`, or `key_base64` and `value_base64` for bytes
+    /// that are no text
     Jsonl,
 }

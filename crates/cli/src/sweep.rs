@@ -1,32 +1,32 @@
-//! Runs that differ in what flags with several values say: one for each combination. A single run is the one combination of
-//! flags with one value each.
+//! Sweeps: flags with several values make one run for each combination. A single run is the one
+//! combination of flags with one value each.
 
 use anyhow::bail;
 
 use crate::output;
 use crate::overrides::Setting;
 
-/// What is said below the help of commands that take several values.
+/// The text below the help of commands that accept several values.
 pub(crate) const HELP: &str = "Several values of a flag, apart by commas, make a run for each \
      combination, side by side, with one table and one page: --design pink,hash --queue-depth 1,4,16,64, or --set gc_start=0.05,0.1. \
      With --out each run is on disk as soon as it has ended: --resume goes on with a sweep that was \
      stopped, --shard 1/4 runs every fourth combination";
 
-/// More runs than this at once are a mistake, and would take the memory of this machine.
+/// Maximum number of runs: more are a mistake, and would exhaust the memory of the machine.
 const MOST_RUNS: usize = 100_000;
 
 type Keep<A> = Box<dyn Fn(&mut A, usize)>;
 
 /// One of the values of a flag.
 pub(crate) struct Level {
-    /// The name of a run with it.
+    /// The name of a run with this value.
     label: String,
     /// The value alone.
     value: String,
 }
 
 impl Level {
-    /// A value that tells by itself what it is of.
+    /// Creates a level from a value that needs no explanation in a run's name.
     pub(crate) fn plain<T: ToString + ?Sized>(value: &T) -> Self {
         Self { label: value.to_string(), value: value.to_string() }
     }
@@ -38,16 +38,16 @@ impl Level {
 
 /// A flag that takes several values.
 pub(crate) struct Axis<A> {
-    /// The input that it changes, as results name it.
+    /// The input that the flag changes, as named in results.
     key: String,
-    /// The values that were given.
+    /// The values given.
     levels: Vec<Level>,
-    /// Leaves only the value of that number.
+    /// Keeps only the value with this number.
     keep: Keep<A>,
 }
 
 impl<A: 'static> Axis<A> {
-    /// A flag of which `levels` were given; `keep` leaves one.
+    /// Creates an axis from the `levels` of a flag; `keep` keeps one of them.
     pub(crate) fn new(
         key: &str,
         levels: Vec<Level>,
@@ -56,7 +56,7 @@ impl<A: 'static> Axis<A> {
         Self { key: key.to_owned(), levels, keep: Box::new(keep) }
     }
 
-    /// A flag whose values are a list among the arguments.
+    /// Creates an axis from a flag whose values are a list among the arguments.
     pub(crate) fn list<T: Clone + 'static>(
         arguments: &A,
         key: &str,
@@ -73,7 +73,7 @@ impl<A: 'static> Axis<A> {
         })
     }
 
-    /// The values that `--set` gives a key.
+    /// Creates an axis from the values that `--set` gives a key.
     pub(crate) fn of_setting(setting: &Setting, keep: impl Fn(&mut A, usize) + 'static) -> Self {
         let level = |(value, label): (&String, String)| Level::labelled(value, label);
         let levels = setting.values().iter().zip(setting.labels()).map(level);
@@ -85,42 +85,42 @@ impl<A: 'static> Axis<A> {
 pub(crate) struct Cell<A> {
     /// Arguments with one value for each flag.
     pub(crate) arguments: A,
-    /// What sets it apart from the others; empty for the only one.
+    /// The values that distinguish the run from the others; empty for a single run.
     pub(crate) name: String,
-    /// The same by key.
+    /// The same values by key.
     pub(crate) asked: Vec<(String, String)>,
 }
 
 impl<A> Cell<A> {
-    /// An error of this run, which names it if there are others.
+    /// Adds the name of this run to an error, if there are other runs.
     pub(crate) fn named(&self, error: anyhow::Error) -> anyhow::Error {
         if self.name.is_empty() { error } else { error.context(self.name.clone()) }
     }
 }
 
-/// One of the runs, and what is planned for it.
+/// One of the runs, with its plan.
 pub(crate) struct Combination<P> {
     pub(crate) name: String,
-    /// The values that set it apart from the others, by key.
+    /// The values that distinguish the run from the others, by key.
     pub(crate) asked: Vec<(String, String)>,
-    /// The work, or why it is refused.
+    /// The work, or the reason for a refusal.
     pub(crate) plan: Result<P, String>,
 }
 
 impl<P> Combination<P> {
-    /// The same with another plan.
+    /// Returns the combination with another plan.
     pub(crate) fn with<'a, Q>(&'a self, change: impl FnOnce(&'a P) -> Q) -> Combination<Q> {
         let plan = self.plan.as_ref().map(change).map_err(String::clone);
         Combination { name: self.name.clone(), asked: self.asked.clone(), plan }
     }
 }
 
-/// Plans each of the runs. `plan` fails where what was typed is wrong, and gives an error where the
-/// run is refused. Runs that are refused, or wrong as combinations of values that are right
-/// elsewhere, keep no other from being run.
+/// Plans each run. `plan` returns `Err` if an argument is wrong, and `Ok(Err)` if the run is
+/// refused. A run that is refused, or is wrong only in its combination of values, does not stop the
+/// other runs.
 ///
 /// # Errors
-/// A value is wrong in all of its runs, or no run can be begun: the first of these errors.
+/// Returns the first error if a value is wrong in all of its runs, or if no run can start.
 pub(crate) fn planned<A, P>(
     cells: Vec<Cell<A>>,
     mut plan: impl FnMut(&Cell<A>) -> anyhow::Result<anyhow::Result<P>>,
@@ -148,16 +148,16 @@ pub(crate) fn planned<A, P>(
     Ok(cells.into_iter().zip(plans).map(combination).collect())
 }
 
-/// A part of the runs: those whose number leaves the same rest.
+/// A part of the runs: those whose number has the same remainder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shard {
-    /// From 1 on.
+    /// Counted from 1.
     number: usize,
     of: usize,
 }
 
 impl Shard {
-    /// Reads `2/4`.
+    /// Parses `2/4`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split_once('/');
         let number = |text: &str| text.trim().parse::<usize>().ok();
@@ -167,16 +167,16 @@ impl Shard {
         })
     }
 
-    /// Whether a run, numbered from 0 on, is in it.
+    /// Whether a run, counted from 0, belongs to the shard.
     pub(crate) fn has(self, number: usize) -> bool {
         number % self.of + 1 == self.number
     }
 }
 
-/// The runs, those that differ in the last flag next to each other.
+/// Returns the runs. Runs that differ in the last flag are adjacent.
 ///
 /// # Errors
-/// There are too many, or two are the same.
+/// Returns an error if there are too many runs, or two are the same.
 pub(crate) fn cells<A: Clone>(arguments: &A, axes: &[Axis<A>]) -> anyhow::Result<Vec<Cell<A>>> {
     let swept: Vec<&Axis<A>> = axes.iter().filter(|axis| axis.levels.len() > 1).collect();
     let count = swept.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.levels.len()));
@@ -197,7 +197,7 @@ pub(crate) fn cells<A: Clone>(arguments: &A, axes: &[Axis<A>]) -> anyhow::Result
     Ok(cells)
 }
 
-/// A cell for each value of a flag.
+/// Returns a cell for each value of a flag.
 fn along<A: Clone>(cell: &Cell<A>, axis: &Axis<A>) -> Vec<Cell<A>> {
     let one = |(number, Level { label, value }): (usize, &Level)| {
         let mut arguments = cell.arguments.clone();
@@ -213,10 +213,10 @@ fn along<A: Clone>(cell: &Cell<A>, axis: &Axis<A>) -> Vec<Cell<A>> {
     axis.levels.iter().enumerate().map(one).collect()
 }
 
-/// Longest name of a directory for a run.
+/// Maximum length of a run's name in the name of its directory, in characters.
 const MOST_LETTERS: usize = 120;
 
-/// A name of a directory for one of so many runs, numbered from 0 on: by name they are in order.
+/// Returns the directory name of a run, counted from 0. Names sort in the order of the runs.
 pub(crate) fn directory_name(name: &str, number: usize, runs: usize) -> String {
     let digits = runs.to_string().len().max(2);
     let letter = |c: char| {
@@ -289,7 +289,7 @@ mod tests {
         };
         assert_eq!(planned(&[], &["2"]), Ok("ok,no room,ok,ok,no room,ok".to_owned()));
         assert_eq!(planned(&["pink, 1", "hash, 2"], &[]), Ok("wrong,ok,ok,ok,wrong,ok".to_owned()));
-        // A name that is nowhere right was typed wrong.
+        // A value that is wrong in each combination is a typing error.
         assert_eq!(planned(&["hash"], &[]), Err("hash, 1: wrong".to_owned()));
         assert_eq!(planned(&["3"], &["2"]), Err("pink, 3: wrong".to_owned()));
         assert_eq!(

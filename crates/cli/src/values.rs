@@ -1,4 +1,4 @@
-//! Values of arguments: read as people write them, refused with what is allowed.
+//! Parsers of argument values. An error names the allowed values.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,12 +13,12 @@ pub(crate) fn records(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=MAX_RECORDS)
 }
 
-/// Length of a slice of a timeline.
+/// Parses the length of a slice of a timeline.
 pub(crate) fn slice(text: &str) -> Result<Duration, String> {
     parse_span_in(text, 1_000..=3_600_000_000_000).map(Duration::from_nanos)
 }
 
-/// A number of things, of which there may be none.
+/// Parses a count, which may be 0.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     parse_count_in(text, 0..=u64::MAX)
 }
@@ -39,12 +39,12 @@ pub(crate) fn threads(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=1024)
 }
 
-/// Connections of a server.
+/// Parses a number of connections of a server.
 pub(crate) fn clients(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=1 << 20)
 }
 
-/// Operations per second: `50000`, `50k`, `0.5`.
+/// Parses operations per second: `50000`, `50k`, `0.5`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let rate = match text.trim().parse::<f64>() {
         Ok(rate) => Some(rate),
@@ -54,13 +54,13 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "allowed are operations per second from 0.000001 to 1e12".to_owned())
 }
 
-/// How fast a trace is replayed, in percent of the recorded speed.
+/// Parses the speed of a replay, in percent of the recorded speed.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     let percent = text.trim().parse::<f64>().ok().filter(|percent| (0.001..=1e6).contains(percent));
     percent.ok_or_else(|| "allowed is 0.001 to 1000000 percent of the recorded speed".to_owned())
 }
 
-/// The format of a trace of a key-value store.
+/// Parses the format of a trace of a key-value store.
 pub(crate) fn trace_format(text: &str) -> Result<KvFormat, String> {
     one_of(KvFormat::ALL, text)
 }
@@ -69,32 +69,32 @@ pub(crate) fn partitions(text: &str) -> Result<u32, String> {
     parse_count_in(text, 1..=MAX_PARTITIONS.into()).map(|partitions| partitions as u32)
 }
 
-/// How a host's store lies on a drive's sets.
+/// Parses the layout of a host's store on a drive's sets.
 pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
     one_of(Arrangement::ALL, text)
 }
 
-/// Where the journal of a host's store lies.
+/// Parses the place of the journal of a host's store.
 pub(crate) fn journal(text: &str) -> Result<JournalPlace, String> {
     one_of(JournalPlace::ALL, text)
 }
 
-/// What happened to a block drive before.
+/// Parses the state of a block drive before a run.
 pub(crate) fn precondition(text: &str) -> Result<Before, String> {
     one_of(Before::ALL, text)
 }
 
-/// How windows are kept, on a simulated drive or on a store on files.
+/// The policy of windows, on a simulated drive or on a store on files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BenchWindows {
-    /// As a policy of hosts says.
+    /// A policy of the host.
     Policy(WindowPolicy),
-    /// By real drives.
+    /// Windows kept by real drives.
     Plm,
 }
 
 impl BenchWindows {
-    /// Its name on the command line.
+    /// Returns the policy's name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Policy(policy) => policy.name(),
@@ -103,7 +103,7 @@ impl BenchWindows {
     }
 }
 
-/// How windows are kept.
+/// Parses a policy of windows.
 pub(crate) fn windows(text: &str) -> Result<BenchWindows, String> {
     match text {
         "plm" => Ok(BenchWindows::Plm),
@@ -123,14 +123,14 @@ fn one_of<T: Copy, const N: usize>(all: [(T, &'static str); N], text: &str) -> R
     Ok(all[at].0)
 }
 
-/// A reader of sizes in `range`.
+/// Returns a parser of sizes in `range`, in bytes.
 pub(crate) fn bytes(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync {
     move |text| lab::parse_bytes_in(text, range.clone())
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

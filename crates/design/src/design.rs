@@ -1,4 +1,4 @@
-//! A design by name, or from a file.
+//! Designs by name, or from files.
 
 use catalogue::{CatalogueError, Entry, unprintable};
 use engine::Options;
@@ -12,42 +12,43 @@ use crate::IndexOptions;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// Its name in results.
+    /// The design's name in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
     /// Options of an LSM-tree, if that is its index.
     engine: Option<Options>,
     /// Options of a hash table, if that is its index.
     hash: Option<HashOptions>,
-    /// What limits its background I/O on a host, if anything does.
+    /// The limits on its background I/O on a host, if any.
     #[serde(default)]
     pub limiter: LimiterOptions,
 }
 
 impl Design {
-    /// A built-in design by name, or one from a TOML file by path.
+    /// Loads a built-in design by name, or a design from a TOML file by path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error with the problem and the allowed values, in words.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// Its index.
+    /// Returns the options of its index.
     pub fn index(&self) -> IndexOptions {
         let lsm = self.engine.clone().map(IndexOptions::Lsm);
         lsm.or(self.hash.clone().map(IndexOptions::Hash)).expect("a design is checked to have one")
     }
 
-    /// The same with other options of its LSM-tree; one with a hash table stays as it is.
+    /// Returns the design with changed options of its LSM-tree; a design with a hash table is
+    /// unchanged.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         self.engine.as_mut().map(change);
         self
     }
 
-    /// Names of the built-in designs.
+    /// Returns the names of the built-in designs.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }

@@ -1,4 +1,4 @@
-//! An LSM-tree or a hash table on some medium, with what commands need of either.
+//! An LSM-tree or a hash table on a medium, with the methods that commands need of either.
 
 use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
@@ -10,7 +10,7 @@ use runtime::{Handle, Nanos, Runtime};
 
 use crate::Planted;
 
-/// Which index there is, and its options.
+/// The kind of an index, with its options.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a design is loaded once")]
 pub enum IndexOptions {
@@ -33,7 +33,7 @@ impl From<HashOptions> for IndexOptions {
 }
 
 impl IndexOptions {
-    /// The options of the LSM-tree, if it is one.
+    /// Returns the options of the LSM-tree, if the index is one.
     pub fn lsm_mut(&mut self) -> Option<&mut Options> {
         match self {
             Self::Lsm(options) => Some(options),
@@ -41,16 +41,18 @@ impl IndexOptions {
         }
     }
 
-    /// Most bytes of a dump, where the index has `index` bytes of memory and an object is `longest`
-    /// bytes at most. A memtable may hold two objects more than its limit; a write is dumped in less
-    /// than twice the bytes of its object, with what the hash table notes about moved ones. Bucket pages
-    /// take little more than their memory. What is flushed beyond the index's memory waits there in
-    /// segments instead, which are in the dump whole.
+    /// Returns the maximum size of a dump in bytes, for an index with `index` bytes of memory and
+    /// objects of at most `longest` bytes.
+    ///
+    /// A memtable may exceed its limit by two objects. A write takes less than twice the bytes of
+    /// its object in a dump, including the hash table's records of moved objects. Bucket pages take
+    /// little more than their memory. Flushed data that exceed the index's memory stay in memory as
+    /// segments, which are dumped completely.
     pub fn dump_bytes(&self, index: u64, longest: u64, payload_bytes: u32) -> u64 {
         let (frozen, bytes, index, flushed) = match self {
             Self::Lsm(options) => {
                 let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
-                // Caches are not saved.
+                // Caches are not dumped.
                 let index = index.saturating_sub(options.cache_bytes());
                 let index = engine::dumped_bytes_of_lists(index, options.prefix_bytes);
                 (frozen, bytes, index, engine::dumped_bytes_of_flush(options, payload_bytes))
@@ -62,19 +64,19 @@ impl IndexOptions {
 }
 
 impl IndexOptions {
-    /// How writes are acknowledged that do not say it: where memory survives, as if their group were
-    /// durable at once.
+    /// Returns the acknowledgement of writes that do not specify it. If memory survives a power
+    /// cut, it is as if each group were durable at once.
     pub fn log_sync(&self) -> LogSync {
         let (durability, sync) = self.journal();
         if durability == Durability::Log { sync } else { LogSync::Group }
     }
 
-    /// What makes writes outlive a power cut.
+    /// Returns the mechanism by which writes survive a power cut.
     pub fn durability(&self) -> Durability {
         self.journal().0
     }
 
-    /// Whether log and manifest may have a medium of their own.
+    /// Whether log and manifest may be on a medium of their own.
     pub fn takes_journal_apart(&self) -> bool {
         match self {
             Self::Lsm(options) => options.durability == Durability::Log,
@@ -89,7 +91,7 @@ impl IndexOptions {
         }
     }
 
-    /// The same with another journal.
+    /// Returns the options with another journal.
     #[must_use]
     pub fn with_journal(mut self, durability: Durability, log_sync: LogSync) -> Self {
         match &mut self {
@@ -100,11 +102,11 @@ impl IndexOptions {
     }
 }
 
-/// What an index is opened with, besides its options.
+/// The setup of an index besides its options.
 pub struct IndexSetup<M> {
-    /// Clock, tasks, randomness.
+    /// Clock, tasks and random numbers.
     pub handle: Handle,
-    /// Where pages go.
+    /// The medium of its pages.
     pub medium: M,
     /// Memory and expected sizes.
     pub surroundings: Surroundings,
@@ -132,7 +134,7 @@ impl<M> IndexSetup<M> {
     }
 }
 
-/// An index on a medium. Every method is that of the engine in it. Clones are handles to the same.
+/// An index on a medium. Every method is that of its engine. Clones are handles to the same index.
 pub enum Index<M: Medium> {
     /// An LSM-tree.
     Lsm(Engine<M>),
@@ -140,8 +142,8 @@ pub enum Index<M: Medium> {
     Hash(HashEngine<M>),
 }
 
-/// Calls a method of whichever engine there is. Commands that come often do it themselves: each step
-/// between them and the engine costs a simulation something.
+/// Calls a method of the engine, whichever it is. Frequent commands use the macro directly, because
+/// each call in between costs simulation time.
 #[macro_export]
 macro_rules! either {
     ($index:expr, $engine:ident => $call:expr) => {
@@ -161,18 +163,19 @@ impl<M: Medium> Clone for Index<M> {
     }
 }
 
-/// A journal apart is for those that take one.
+/// Returns an error if a separate journal is given to an index that does not support it.
 fn refuse_journal<M>(options: &IndexOptions, journal: Option<&M>) -> Result<(), OpenError> {
     let is_refused = journal.is_some() && !options.takes_journal_apart();
     if is_refused { Err(OpenError::NoJournalApart) } else { Ok(()) }
 }
 
 impl<M: Medium> Index<M> {
-    /// A fresh index on an empty medium, with log and manifest on the empty medium `journal` if there is one: see
-    /// [`Engine::create_with_journal`]. Background tasks start at once.
+    /// Creates an index on an empty medium. Log and manifest are on the empty medium `journal`, if
+    /// given: see [`Engine::create_with_journal`]. Background tasks start at once.
     ///
     /// # Errors
-    /// [`OpenError`]; [`OpenError::NoJournalApart`] unless [`IndexOptions::takes_journal_apart`].
+    /// Returns [`OpenError`] if the index does not fit; [`OpenError::NoJournalApart`] if a journal
+    /// is given without [`IndexOptions::takes_journal_apart`].
     pub fn create(
         options: &IndexOptions,
         setup: IndexSetup<M>,
@@ -190,10 +193,10 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// The index that `dump` and the medium hold; see [`Engine::recover`].
+    /// Recovers the index from `dump` and the medium; see [`Engine::recover`].
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// Returns [`OpenError`] if the index cannot be recovered.
     pub fn recover(
         options: &IndexOptions,
         setup: IndexSetup<M>,
@@ -207,18 +210,19 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// Everything of it that is not on the medium, if it is at rest: see [`Engine::park`].
+    /// Returns all state of the index that is not on the medium, if it is at rest: see
+    /// [`Engine::park`].
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// Returns [`NotAtRest`] if it is not at rest.
     pub fn park(&self) -> Result<Vec<u8>, NotAtRest> {
         either!(self, engine => engine.park())
     }
 
-    /// The index that was put down by [`Self::park`], as it was then.
+    /// Restores an index in the state that [`Self::park`] returned.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// Returns [`OpenError`] if the index cannot be restored.
     pub fn unpark(
         options: &IndexOptions,
         setup: IndexSetup<M>,
@@ -235,10 +239,11 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// The index that the medium holds, by its log and manifest, which are on `journal` if it was made so.
+    /// Opens the index on the medium from its log and manifest. `journal` has to be given if it was
+    /// created with one.
     ///
     /// # Errors
-    /// As [`Self::create`].
+    /// Returns an error as [`Self::create`] does, or if the index cannot be recovered.
     pub async fn open(
         options: &IndexOptions,
         setup: IndexSetup<M>,
@@ -258,41 +263,42 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// The epoch of its manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    /// Returns the epoch of the manifest, which grows with each checkpoint and each recovery; 0
+    /// without a manifest.
     pub fn epoch(&self) -> u32 {
         either!(self, engine => engine.epoch())
     }
 
-    /// Makes the extents that were being filled ready to be filled further.
+    /// Makes the extents that were being filled available for further appends.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// Returns [`OpenError`] if an extent cannot be resumed.
     pub async fn resume(&self) -> Result<(), OpenError> {
         either!(self, engine => engine.resume().await)
     }
 
-    /// Starts the background tasks of an index that was recovered.
+    /// Starts the background tasks of a recovered index.
     pub fn start(&self) {
         either!(self, engine => engine.start());
     }
 
-    /// The state that must survive a power cut besides durable pages.
+    /// Returns the state that must survive a power cut in addition to durable pages.
     pub fn dump(&self) -> Vec<u8> {
         either!(self, engine => engine.dump())
     }
 
-    /// Whether `key` has a value. `work` is processor time to be charged with the look-up.
+    /// Whether `key` has a value. `work` is processor time that is charged with the lookup.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the index cannot be read.
     pub async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         either!(self, engine => engine.exists(key, work).await)
     }
 
-    /// Removes `key`; whether the condition in `options` held.
+    /// Deletes `key`. Returns whether the condition in `options` held.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the tombstone cannot be written.
     pub async fn delete(
         &self,
         key: &[u8],
@@ -307,28 +313,28 @@ impl<M: Medium> Index<M> {
         either!(self, engine => engine.settle().await);
     }
 
-    /// The longest value, in bytes.
+    /// Returns the maximum length of a value, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
         either!(self, engine => engine.max_value_bytes())
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> EngineStats {
         either!(self, engine => engine.stats())
     }
 
-    /// Memory in use.
+    /// Returns the memory in use.
     pub fn memory(&self) -> MemoryUse {
         either!(self, engine => engine.memory())
     }
 
-    /// Where background work stands, in a line for a person who wonders why nothing moves.
+    /// Describes the state of background work in one line, for the diagnosis of stalls.
     pub fn background(&self) -> String {
         either!(self, engine => engine.background())
     }
 
-    /// The most flash reads that the Get of a value of `value_len` bytes can take; a hash table
-    /// has no such bound.
+    /// Returns the maximum number of flash reads for a Get of a value of `value_len` bytes; `None`
+    /// for a hash table, which has no bound.
     pub fn read_bound(&self, key_len: usize, value_len: u32) -> Option<u32> {
         match self {
             Self::Lsm(engine) => Some(engine.read_bound(key_len, value_len)),
@@ -336,25 +342,25 @@ impl<M: Medium> Index<M> {
         }
     }
 
-    /// Begins to watch [`Self::read_bound`].
+    /// Starts tracking [`Self::read_bound`].
     pub fn watch_read_bound(&self) {
         if let Self::Lsm(engine) = self {
             engine.watch_read_bound();
         }
     }
 
-    /// The least and the most that [`Self::read_bound`] was since it is watched.
+    /// Returns the minimum and the maximum of [`Self::read_bound`] since tracking started.
     pub fn read_bounds(&self, key_len: usize, value_len: u32) -> Option<(u32, u32)> {
         self.lsm().map(|engine| engine.read_bounds(key_len, value_len))
     }
 
-    /// The level sizes in force and the segments and entries of each level, L1 first, if there are
-    /// levels.
+    /// Returns the current level sizes, and the segments and entries of each level from L1 on;
+    /// `None` without levels.
     pub fn levels(&self) -> Option<(LevelPlan, Vec<(u64, u64)>)> {
         self.lsm().map(|engine| (engine.plan(), engine.levels()))
     }
 
-    /// Counters of the hash table, if it is one.
+    /// Returns the counters of the hash table, if the index is one.
     pub fn hash_stats(&self) -> Option<HashStats> {
         match self {
             Self::Lsm(_) => None,
@@ -362,7 +368,7 @@ impl<M: Medium> Index<M> {
         }
     }
 
-    /// The LSM-tree, if it is one: only it has an order of keys.
+    /// Returns the LSM-tree, if the index is one: only an LSM-tree has a key order.
     pub fn lsm(&self) -> Option<&Engine<M>> {
         match self {
             Self::Lsm(engine) => Some(engine),

@@ -1,23 +1,23 @@
-//! Planted faults of what pairs are stored in: deliberate bugs that the model tests must catch.
+//! Planted faults of the storage of pairs: deliberate bugs that the model tests must catch.
 
-/// Which faults are planted, if any.
+/// The planted faults, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Planted {
-    /// In what every index stands on.
+    /// Faults in the parts that all indexes use.
     pub pages: pages::Planted,
-    /// In an LSM-tree.
+    /// Faults in an LSM-tree.
     pub tree: planted::Planted<engine::Fault>,
-    /// In a hash table.
+    /// Faults in a hash table.
     pub table: planted::Planted<hashkv::Fault>,
 }
 
 impl Planted {
-    /// Those of an index that is an LSM-tree.
+    /// Returns the faults of an index that is an LSM-tree.
     pub(crate) fn of_lsm(self) -> engine::Planted {
         engine::Planted { pages: self.pages, tree: self.tree }
     }
 
-    /// Those of an index that is a hash table.
+    /// Returns the faults of an index that is a hash table.
     pub(crate) fn of_hash(self) -> hashkv::Planted {
         hashkv::Planted { pages: self.pages, table: self.table }
     }

@@ -1,24 +1,24 @@
-//! Where the time of Gets went, by how long they took: how much of it was waiting for storage.
+//! The time of Gets by their duration: how much of it was spent waiting for storage.
 //!
-//! Gets are counted in bands of their duration, eight to a power of two, so that those of the tail can be looked at
-//! apart from the usual ones. Cost: three additions a Get, and 7 KiB.
+//! Gets are counted in bands of their duration, eight bands per power of two, so that the tail can
+//! be examined separately. Costs three additions per Get, and 7 KiB.
 
 use runtime::Nanos;
 
-/// Bands to each power of two, as a power of two.
+/// Bands per power of two, as a power of two.
 const SUB_BITS: u32 = 3;
-/// Durations of so many bits have bands: 18 minutes. Longer ones share the last band.
+/// Bits of the longest duration with its own band: 18 minutes. Longer ones share the last band.
 const DURATION_BITS: u32 = 40;
 const BANDS: usize = ((DURATION_BITS - SUB_BITS + 1) << SUB_BITS) as usize;
 
-/// Gets taken together.
+/// A group of Gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Band {
-    /// How many.
+    /// Number of Gets.
     pub gets: u64,
-    /// How long they took, together.
+    /// Their total duration.
     pub total: Nanos,
-    /// How much of that was waiting for storage.
+    /// The part of it spent waiting for storage.
     pub storage: Nanos,
 }
 
@@ -29,18 +29,18 @@ impl Band {
         self.storage += more.storage;
     }
 
-    /// The share of their time that was waiting for storage; 0 if there was none.
+    /// Returns the share of the time spent waiting for storage; 0 without Gets.
     pub fn storage_share(&self) -> f64 {
         self.storage.as_secs_f64() / self.total.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// How long one took on average, in microseconds.
+    /// Returns the mean duration of a Get, in microseconds.
     pub fn mean_us(&self) -> f64 {
         self.total.as_secs_f64() * 1e6 / self.gets.max(1) as f64
     }
 }
 
-/// Gets by how long they took.
+/// Gets grouped by their duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetTimes {
     bands: Vec<Band>,
@@ -53,12 +53,12 @@ impl Default for GetTimes {
 }
 
 impl GetTimes {
-    /// A Get took `total`, `storage` of it waiting for storage.
+    /// Records a Get that took `total`, of which `storage` was spent waiting for storage.
     pub(crate) fn record(&mut self, total: Nanos, storage: Nanos) {
         self.bands[band_of(total)].add(Band { gets: 1, total, storage });
     }
 
-    /// Those that came after `before`, an earlier state of the same.
+    /// Returns the Gets since `before`, an earlier state of the same counters.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let pairs = self.bands.iter().zip(&before.bands);
@@ -70,12 +70,13 @@ impl GetTimes {
         Self { bands: pairs.map(less).collect() }
     }
 
-    /// All of them.
+    /// Returns the sum of all Gets.
     pub fn all(&self) -> Band {
         sum(&self.bands)
     }
 
-    /// The slowest, at least the given share of all: 0.001 is those from p99.9 on, to the width of a band.
+    /// Returns the slowest Gets, at least this share of all: 0.001 are those from p99.9 on. Bands
+    /// are included as a whole.
     pub fn slowest(&self, share: f64) -> Band {
         let wanted = (self.all().gets as f64 * share).ceil() as u64;
         let mut slowest = Band::default();

@@ -1,25 +1,25 @@
-//! Where a store's journal lies: its log and its manifest.
+//! The place of a store's journal: its log and its manifest.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the journal of a store lies, its log and its manifest.
+/// The place of a store's journal: its log and its manifest.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JournalPlace {
-    /// On the sets that the data are on.
+    /// On the sets of the data.
     #[default]
     Beside,
-    /// On the drive's last set, which has nothing else on it: Vigil-KV's meta-set. The data have the others. It
-    /// has no redundancy, and a store that loses it is lost.
+    /// Alone on the drive's last set (Vigil-KV's meta-set); the data use the other sets. It has no
+    /// redundancy: a store that loses this set is lost.
     OwnSet,
 }
 
 impl JournalPlace {
-    /// All of them, and what they are called.
+    /// All places and their names.
     pub const ALL: [(Self, &'static str); 2] =
         [(Self::Beside, "beside"), (Self::OwnSet, "own-set")];
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Beside => "beside",
@@ -27,7 +27,7 @@ impl JournalPlace {
         }
     }
 
-    /// How many sets the journal takes from the data.
+    /// Returns the number of sets that the journal takes from the data.
     pub fn sets(self) -> u32 {
         match self {
             Self::Beside => 0,
@@ -36,17 +36,17 @@ impl JournalPlace {
     }
 }
 
-/// What a store lies on, or what that is made of.
+/// The media of a store, or the parts to make them from.
 #[derive(Clone, Debug)]
 pub struct Media<M> {
-    /// Where its data lie.
+    /// The data.
     pub data: M,
-    /// Where its journal lies, if not beside the data.
+    /// The journal; `None` if it is on the medium of the data.
     pub journal: Option<M>,
 }
 
 impl<M> Media<M> {
-    /// Both, made into something else.
+    /// Converts the data and the journal with `into`.
     pub fn map<N>(self, into: impl Fn(M) -> N) -> Media<N> {
         Media { data: into(self.data), journal: self.journal.map(into) }
     }

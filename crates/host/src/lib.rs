@@ -1,15 +1,16 @@
 //! A host's store on block drives.
 //!
 //! ```text
-//!  profile ... the host: cores and what work costs on them, memory, how files lie    (TOML; `hosts/`)
-//!  storage ... a drive, a host, and a layout over the drive's sets: shapes and room  (arithmetic)
-//!  windows ... whether the drive's windows are kept, and how
-//!  journal ... where log and manifest lie: beside the data, or on a set of their own
-//!  get_times . how much of the time of Gets was waiting for storage
-//!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, and what operations cost
+//!  profile ... the host: cores, costs of work, memory, layout of files     (TOML; `hosts/`)
+//!  storage ... a drive, a host, a layout over the drive's sets: capacity    (arithmetic)
+//!  windows ... policies of the drive's windows
+//!  journal ... place of log and manifest: beside the data, or on a set of their own
+//!  get_times . share of the time of Gets that is spent waiting for storage
+//!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, with costs
 //! ```
-//! The medium is a range of the only set (`volume::BlockRange`), or a volume over all of them
-//! (`volume::Volume`); of several sets the last may be the journal's alone. Cost of an operation in simulation: what the index and the drive add to one timer.
+//! The medium is a range of the only set (`volume::BlockRange`), or a volume over all sets
+//! (`volume::Volume`); with several sets the last one may be reserved for the journal. Cost of an
+//! operation in simulation: those of the index and the drive, and one timer.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Profiles of hosts. Every design that runs on a host runs on the same numbers.
+//! Profiles of hosts. All designs that run on a host use the same numbers.
 
 use std::ops::RangeInclusive;
 
@@ -11,78 +11,78 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
-    /// Its name in results.
+    /// The host's name in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// Its processor, and what operations cost on it.
+    /// The processor, with the costs of operations on it.
     pub processor: Processor,
-    /// Its memory.
+    /// The memory.
     pub memory: Memory,
-    /// How the store's files lie on drives.
+    /// The layout of the store's files on drives.
     pub files: Files,
 }
 
-/// The processor, which clients and background work share.
+/// The processor, shared by clients and background work.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     /// Cores.
     pub cores: usize,
-    /// Longest stretch that background work keeps a core, in microseconds.
+    /// Longest time for which background work occupies a core, in microseconds.
     pub quantum_us: f64,
-    /// What a Get takes besides searching and reading, in microseconds.
+    /// Processor time of a Get besides search and reads, in microseconds.
     pub get_us: f64,
-    /// What a Put or Delete takes besides its memtable, in microseconds.
+    /// Processor time of a Put or Delete besides its memtable, in microseconds.
     pub put_us: f64,
-    /// What a Seek or Next takes besides searching and reading, in microseconds.
+    /// Processor time of a Seek or Next besides search and reads, in microseconds.
     pub next_us: f64,
-    /// Costs of the index's work.
+    /// Costs of index operations.
     pub costs: CpuCosts,
 }
 
-/// Memory of the host that the store may have.
+/// The host's memory that is available to the store.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// For index structures, filters and caches, in bytes.
+    /// Memory for index structures, filters and caches, in bytes.
     pub index_bytes: u64,
-    /// For snapshots and the buffers of iterators, in bytes.
+    /// Memory for snapshots and buffers of iterators, in bytes.
     pub iterator_bytes: u64,
 }
 
-/// How files lie on drives.
+/// The layout of files on drives.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// What one read brings, in bytes: whole blocks of the drive.
+    /// Bytes of a read: whole blocks of the drive.
     pub page_bytes: u32,
-    /// Room that a file is given at a time, in bytes: whole pages.
+    /// Allocation unit of files, in bytes: whole pages.
     pub extent_bytes: u64,
-    /// Writes under way at a time.
+    /// Maximum number of concurrent writes.
     pub appends: u32,
-    /// Pages of a chunk, in volumes that have some.
+    /// Pages of a chunk, in volumes with chunks.
     pub chunk_pages: u32,
 }
 
 const CORES: RangeInclusive<usize> = 1..=1024;
 const MAX_MEMORY_BYTES: u64 = 1 << 45;
-/// Pages of the store: a block of the drive at least, and entries count from a page's beginning.
+/// Pages of the store: at least a block of the drive.
 const PAGE_BYTES: RangeInclusive<u32> = BLOCK_BYTES..=64 << 10;
 const EXTENT_BYTES: RangeInclusive<u64> = 1 << 16..=1 << 32;
 const APPENDS: RangeInclusive<u32> = 1..=65_536;
 const CHUNK_PAGES: RangeInclusive<u32> = 1..=65_536;
 
 impl HostProfile {
-    /// A built-in host by name, or one from a TOML file by path.
+    /// Loads a built-in host by name, or a host from a TOML file by path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error with the problem and the allowed values, in words.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// Names of the built-in hosts.
+    /// Returns the names of the built-in hosts.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }

@@ -1,4 +1,4 @@
-//! A drive, a host, and how the host's store lies on the drive's sets.
+//! A drive, a host, and the layout of the host's store on the drive's sets.
 
 use std::fmt;
 use std::rc::Rc;
@@ -17,22 +17,22 @@ use crate::journal::{JournalPlace, Media};
 use crate::profile::HostProfile;
 use crate::windows::WindowPolicy;
 
-/// How a store's data lie on the sets of a drive, or on those that its journal leaves them.
+/// The layout of a store's data on the sets of a drive, except a set reserved for the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
     /// On the only set.
     Plain,
-    /// Striped over all sets; nothing is redundant.
+    /// Striped over all sets, without redundancy.
     Striped,
-    /// Striped over all sets, with rotated parity: one set may be lost.
+    /// Striped over all sets, with rotated parity: survives the loss of one set.
     Parity,
-    /// The same on every set.
+    /// A copy on every set.
     Mirrored,
 }
 
 impl Arrangement {
-    /// All of them, and what they are called.
+    /// All layouts and their names.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Plain, "plain"),
         (Self::Striped, "striped"),
@@ -40,26 +40,26 @@ impl Arrangement {
         (Self::Mirrored, "mirrored"),
     ];
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
         named.expect("all of them are there").1
     }
 
-    /// What is usual for data that have so many sets.
+    /// Returns the default layout of data on this many sets.
     pub fn of_sets(sets: u32) -> Self {
         if sets == 1 { Self::Plain } else { Self::Striped }
     }
 }
 
-/// Sets of a drive, by what they are for.
+/// The sets of a drive by their use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sets {
-    /// All of them: journal and data lie on the same ones.
+    /// All sets, shared by journal and data.
     All,
-    /// Those of the data, where the journal has one of its own: kv-sets.
+    /// The sets of the data, if the journal has its own set: kv-sets.
     Data,
-    /// The journal's own: the meta-set.
+    /// The journal's own set: the meta-set.
     Journal,
 }
 
@@ -73,30 +73,30 @@ impl fmt::Display for Sets {
     }
 }
 
-/// Why a store cannot lie on a drive like this.
+/// Why a store cannot be placed on a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StorageError {
-    /// "Plain" is for data on one set.
+    /// Layout plain is for data on one set.
     ManySets {
-        /// Sets of the drive, or the partitions that they are cut into.
+        /// Sets of the drive, or partitions of them.
         sets: u32,
         /// Whether the journal has one of them.
         journal: JournalPlace,
     },
-    /// A journal with a set of its own leaves the data none.
+    /// A journal with its own set leaves no set for the data.
     OneSet,
-    /// A set has no room for one extent, or more pages than there are numbers for.
+    /// A set has no room for one extent, or more pages than page numbers exist.
     SetSize {
         /// Bytes of a set, or of one of its partitions.
         bytes: u64,
     },
-    /// A set cannot be cut into so many partitions.
+    /// A set cannot be divided into this many partitions.
     Partitions,
-    /// A window is a whole set's.
+    /// Windows apply to whole sets, not to partitions.
     WindowsOfPartitions,
-    /// The drive has no windows to keep.
+    /// The drive has no windows.
     NoWindows,
-    /// Windows are kept on the members of a volume.
+    /// Windows require a volume, on whose members they are kept.
     WindowsWithoutVolume,
     /// There is no `plm_cache`.
     NoPlmCache,
@@ -104,11 +104,11 @@ pub enum StorageError {
     NoRedundancy,
     /// Writes of the log would wait for windows.
     LogInWindows,
-    /// Reads of data that are nowhere else cannot be hedged.
+    /// Hedged reads require redundancy.
     HedgedWithoutRedundancy,
-    /// Reads are hedged or kept within windows, not both.
+    /// Hedged reads and windows exclude each other.
     HedgedInWindows,
-    /// These sets make no such volume.
+    /// These sets cannot form such a volume.
     Volume(Sets, VolumeError),
 }
 
@@ -170,46 +170,47 @@ impl fmt::Display for StorageError {
 
 impl std::error::Error for StorageError {}
 
-/// A drive, a host, and how the host's store lies on the drive.
+/// A drive, a host, and the layout of the host's store on the drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Storage {
     /// The drive.
     pub drive: SsdProfile,
     /// The host.
     pub host: HostProfile,
-    /// Into how many equal partitions each set is cut. What is said of sets holds for them then: a volume can be laid
-    /// over those of one set, as md does it over partitions of a drive.
+    /// Number of equal partitions of each set. With several, everything about sets applies to the
+    /// partitions: a volume can use the partitions of one set as members, as md does with
+    /// partitions of a drive.
     pub partitions: u32,
-    /// How the store's data lie on the drive's sets.
+    /// The layout of the store's data on the drive's sets.
     pub arrangement: Arrangement,
-    /// Whether its journal has one of the sets for itself.
+    /// The place of its journal: with the data, or on a set of its own.
     pub journal: JournalPlace,
-    /// How windows are kept on the sets of its data.
+    /// The policy of windows on the sets of its data.
     pub windows: WindowPolicy,
-    /// Bytes that `plm_cache` may hold, parity included; [`WindowOptions::O_VIGIL`]'s if it is not said.
+    /// Size of `plm_cache` in bytes, parity included; [`WindowOptions::O_VIGIL`]'s if `None`.
     pub plm_cache_bytes: Option<u64>,
-    /// After how many microseconds a client's read that has not come is begun a second time, from the others: hedged. Never
-    /// if it is not said.
+    /// Microseconds after which a client's read that has not completed is issued a second time,
+    /// rebuilt from the other sets: a hedged read. Never if `None`.
     pub hedge_after_us: Option<u32>,
 }
 
-/// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
-/// whole pages, and not to chunks.
+/// Layout of the journal's set if the data are on a volume: it is a volume too, because the media
+/// of a store have one type. Its groups are filled up to whole pages, not to chunks.
 const JOURNAL_LAYOUT: Layout = Layout::Striped { chunk_pages: 1 };
 
-/// Most partitions of a drive: as many as a volume has members.
+/// Maximum number of partitions of a drive: the maximum number of members of a volume.
 pub const MAX_PARTITIONS: u32 = MAX_MEMBERS as u32;
 
-/// What is wrong with the volume of the journal.
+/// Converts an error of the journal's volume.
 fn of_journal(error: VolumeError) -> StorageError {
     StorageError::Volume(Sets::Journal, error)
 }
 
 impl Storage {
-    /// The medium of the store's data, by arithmetic.
+    /// Calculates the shape of the data's medium.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the data cannot be placed on the drive.
     pub fn shape(&self) -> Result<Shape, StorageError> {
         let (sets, member) = (self.data_sets()?, self.member_shape()?);
         match self.layout() {
@@ -222,17 +223,17 @@ impl Storage {
         }
     }
 
-    /// What the volume of the data is told of windows, if it is to schedule by them.
+    /// Returns the window options of the data's volume; `None` if it does not schedule by windows.
     pub fn window_options(&self) -> Option<WindowOptions> {
         let usual = self.windows.options()?;
         let cache_bytes = self.plm_cache_bytes.unwrap_or(usual.cache_bytes);
         Some(WindowOptions { cache_bytes, ..usual })
     }
 
-    /// Whether windows can be kept, and reads hedged.
+    /// Checks the policy of windows and hedged reads.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if windows cannot be kept, or reads not hedged.
     pub fn check_windows(&self) -> Result<(), StorageError> {
         let is_scheduled = self.windows.options().is_some();
         let is_redundant = matches!(self.arrangement, Arrangement::Parity | Arrangement::Mirrored);
@@ -257,10 +258,10 @@ impl Storage {
         }
     }
 
-    /// The medium of the journal, by arithmetic, if it has one of its own.
+    /// Calculates the shape of the journal's medium, if it has its own.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the journal cannot be placed on the drive.
     pub fn journal_shape(&self) -> Result<Option<Shape>, StorageError> {
         match self.journal {
             JournalPlace::Beside => return Ok(None),
@@ -274,7 +275,7 @@ impl Storage {
         Ok(Some(stripes.shape()))
     }
 
-    /// A set as a medium.
+    /// Returns the shape of a set.
     fn member_shape(&self) -> Result<Shape, StorageError> {
         let files = &self.host.files;
         Ok(Shape {
@@ -288,20 +289,21 @@ impl Storage {
         })
     }
 
-    /// Sets of the drive, or the partitions that they are cut into.
+    /// Returns the number of sets of the drive, or of partitions.
     ///
     /// # Errors
-    /// [`StorageError::Partitions`].
+    /// Returns [`StorageError::Partitions`] if there are too many.
     fn sets(&self) -> Result<u32, StorageError> {
         let sets = self.drive.sets.checked_mul(self.partitions);
         let is_possible = |sets: &u32| self.partitions == 1 || (1..=MAX_PARTITIONS).contains(sets);
         sets.filter(is_possible).ok_or(StorageError::Partitions)
     }
 
-    /// Sets that the data lie on: the first ones.
+    /// Returns the number of sets of the data, which are the first ones.
     ///
     /// # Errors
-    /// [`StorageError::OneSet`], [`StorageError::Partitions`].
+    /// Returns [`StorageError::OneSet`] if no set is left for the data,
+    /// [`StorageError::Partitions`] if there are too many partitions.
     pub fn data_sets(&self) -> Result<u32, StorageError> {
         let left = self.sets()? - self.journal.sets();
         if left == 0 { Err(StorageError::OneSet) } else { Ok(left) }
@@ -312,7 +314,7 @@ impl Storage {
         StorageError::ManySets { sets, journal: self.journal }
     }
 
-    /// What is wrong with the volume of the data.
+    /// Converts an error of the data's volume.
     fn of_data(&self, error: VolumeError) -> StorageError {
         let sets = match self.journal {
             JournalPlace::Beside => Sets::All,
@@ -321,7 +323,7 @@ impl Storage {
         StorageError::Volume(sets, error)
     }
 
-    /// How the data's sets make a volume; nothing where there is none.
+    /// Returns the layout of the data's volume; `None` for layout plain.
     fn layout(&self) -> Option<Layout> {
         let chunk_pages = self.host.files.chunk_pages;
         match self.arrangement {
@@ -332,7 +334,7 @@ impl Storage {
         }
     }
 
-    /// Whether the media are volumes, and not sets themselves.
+    /// Whether the media are volumes, not single sets.
     pub fn is_volume(&self) -> bool {
         self.layout().is_some()
     }
@@ -342,7 +344,7 @@ impl Storage {
         (files.extent_bytes / u64::from(files.page_bytes)) as u32
     }
 
-    /// Extents of a set.
+    /// Returns the number of extents of a set.
     fn extents(&self) -> Result<u32, StorageError> {
         let sets = u64::from(self.data_sets()?);
         let blocks = self.drive.blocks_per_set() / u64::from(self.partitions);
@@ -353,11 +355,12 @@ impl Storage {
         if fits { Ok(extents as u32) } else { Err(StorageError::SetSize { bytes }) }
     }
 
-    /// The sets of `device` that the data lie on, each as a medium: what their volume is made of. One that is
-    /// lost has the set of the same number of another device put in its place ([`Volume::replace`]).
+    /// Returns the sets of `device` that hold the data, each as a medium: the members of their
+    /// volume. The replacement of a lost member is the set with the same number of another device
+    /// ([`Volume::replace`]).
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the data cannot be placed on the drive.
     pub fn members<D: BlockDevice + Clone>(
         &self,
         device: &D,
@@ -365,7 +368,7 @@ impl Storage {
         (1..=self.data_sets()?).map(|number| self.set(device, number)).collect()
     }
 
-    /// The set of the journal as a medium, if it has one of its own.
+    /// Returns the journal's set as a medium, if the journal has its own.
     fn journal_set<D: BlockDevice + Clone>(
         &self,
         device: &D,
@@ -400,10 +403,10 @@ impl Storage {
         Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))
     }
 
-    /// The media of layout plain, on a device of this profile.
+    /// Returns the media of layout plain, on a device of this profile.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the store cannot be placed on the drive.
     pub fn plain<D: BlockDevice + Clone>(
         &self,
         device: &D,
@@ -413,10 +416,10 @@ impl Storage {
         Ok(Media { data, journal: self.journal_set(device)? })
     }
 
-    /// The fresh volumes of another layout, on a device of this profile.
+    /// Creates the new volumes of the other layouts, on a device of this profile.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the store cannot be placed on the drive.
     pub fn volume<D: BlockDevice + Clone>(
         &self,
         handle: &Handle,
@@ -433,11 +436,11 @@ impl Storage {
         Ok(Media { data, journal })
     }
 
-    /// The volumes that lie on a device of this profile, after a power cut or any other end. Then the store in
-    /// them can be opened.
+    /// Recovers the volumes on a device of this profile, after a power cut or any other end. The
+    /// store in them can be opened afterwards.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the volumes cannot be recovered.
     pub async fn recover_volume<D: BlockDevice + Clone>(
         &self,
         handle: &Handle,
@@ -449,10 +452,10 @@ impl Storage {
         self.recover_media(setup).await
     }
 
-    /// As [`Self::recover_volume`], of what was set up otherwise than usual.
+    /// Like [`Self::recover_volume`] for volumes with a setup of the caller.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the volumes cannot be recovered.
     pub async fn recover_media<M: Medium>(
         &self,
         setup: Media<volume::Setup<M>>,
@@ -465,10 +468,10 @@ impl Storage {
         Ok(Media { data, journal })
     }
 
-    /// What volumes on a device of this profile are made of: for those that want them otherwise than usual.
+    /// Returns the setup of volumes on a device of this profile, for callers that modify it.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// Returns [`StorageError`] if the store cannot be placed on the drive.
     pub fn volume_setup<D: BlockDevice + Clone>(
         &self,
         handle: &Handle,
@@ -488,12 +491,12 @@ impl Storage {
         let journal = self.journal_set(device)?;
         Ok(Media {
             data: setup(self.members(device)?, layout, id.0.into()),
-            // Another identity, so that a set of the data is not taken for the journal's.
+            // A different identity, so that a set of the data is never mistaken for the journal's.
             journal: journal.map(|set| setup(vec![set], JOURNAL_LAYOUT, !u64::from(id.0))),
         })
     }
 
-    /// The host's cores.
+    /// Returns the host's cores.
     pub fn cores(&self, handle: &Handle) -> Rc<Cores> {
         let processor = &self.host.processor;
         let quantum = Nanos::from_micros_f64(processor.quantum_us);

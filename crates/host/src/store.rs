@@ -1,4 +1,4 @@
-//! The store: an index on a medium, and what its operations cost on the host.
+//! The store: an index on a medium, with the costs of its operations on the host.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::get_times::GetTimes;
 use crate::journal::Media;
 use crate::profile::HostProfile;
 
-/// What a store is set up for.
+/// The setup of a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// The index, and its options.
+    /// The index and its options.
     pub index: IndexOptions,
     /// Key length that the index is sized for, in bytes.
     pub expected_key_bytes: u32,
@@ -36,7 +36,7 @@ pub struct HostStore<M: Medium> {
 
 struct Inner<M: Medium> {
     index: Index<M>,
-    /// Processor time of operations besides what the index charges.
+    /// Processor time of operations in addition to that charged by the index.
     get: Nanos,
     put: Nanos,
     next: Nanos,
@@ -51,13 +51,14 @@ impl<M: Medium> Clone for HostStore<M> {
 }
 
 impl<M: Medium> HostStore<M> {
-    /// A fresh store on empty media: one alone, or one for the data and one for the journal.
+    /// Creates a new store on empty media: one for everything, or one for the data and one for the
+    /// journal.
     ///
     /// # Errors
-    /// [`OpenError`]: the design does not fit, or takes no journal apart.
+    /// Returns [`OpenError`] if the design does not fit, or does not support a separate journal.
     ///
     /// # Panics
-    /// If the design has no log: a block drive keeps no memory for its host.
+    /// Panics if the design has no log: a block drive does not preserve its host's memory.
     pub fn create(
         handle: &Handle,
         host: &HostProfile,
@@ -69,13 +70,13 @@ impl<M: Medium> HostStore<M> {
         Ok(Self::around(handle, Index::create(&index, setup, media.journal)?, host))
     }
 
-    /// The store that is on the media, given as they were when it was made.
+    /// Opens the store on the media. Requires: the options are those of its creation.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// Returns [`OpenError`] if there is no such store, or it cannot be recovered.
     ///
     /// # Panics
-    /// As [`Self::create`].
+    /// Panics as [`Self::create`] does.
     pub async fn open(
         handle: &Handle,
         host: &HostProfile,
@@ -96,10 +97,10 @@ impl<M: Medium> HostStore<M> {
         Self { inner: Rc::new(Inner { index, get, put, next, handle, get_times }) }
     }
 
-    /// The value of `key`, if it has one.
+    /// Returns the value of `key`, if it has one.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the value cannot be read.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         let inner = &*self.inner;
         let begun = inner.handle.now();
@@ -110,15 +111,16 @@ impl<M: Medium> HostStore<M> {
         Ok(lookup.value)
     }
 
-    /// Where the time of Gets went since the store was opened; of indexes that tell, which hash tables do not.
+    /// Returns the times of Gets since the store was opened. Hash tables do not measure them.
     pub fn get_times(&self) -> GetTimes {
         self.inner.get_times.borrow().clone()
     }
 
-    /// Gives `key` a value. Acknowledged as `sync` says, or else the design.
+    /// Sets the value of `key`. It is acknowledged according to `sync`, or the design if `sync` is
+    /// `None`.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the value cannot be written.
     pub async fn put(
         &self,
         key: &[u8],
@@ -131,10 +133,10 @@ impl<M: Medium> HostStore<M> {
         Ok(())
     }
 
-    /// Removes `key`, whether or not it has a value. Acknowledged as [`Self::put`].
+    /// Deletes `key`, whether or not it has a value. It is acknowledged like [`Self::put`].
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the tombstone cannot be written.
     pub async fn delete(&self, key: &[u8], sync: Option<LogSync>) -> Result<(), EngineError> {
         let inner = &*self.inner;
         let options = WriteOptions { sync, ..WriteOptions::default() };
@@ -142,11 +144,11 @@ impl<M: Medium> HostStore<M> {
         Ok(())
     }
 
-    /// An iterator on a snapshot of now, up to the key `upper_bound`, exclusive; nothing where the index
-    /// has no order of keys.
+    /// Creates an iterator on a snapshot, up to the key `upper_bound`, exclusive. Returns `None` if
+    /// the index has no key order.
     ///
     /// # Errors
-    /// [`EngineError::IteratorMemory`].
+    /// Returns [`EngineError::IteratorMemory`] if the memory for iterators is exhausted.
     pub fn create_iterator(
         &self,
         upper_bound: Option<&[u8]>,
@@ -157,7 +159,7 @@ impl<M: Medium> HostStore<M> {
         Ok(Some(HostIterator { iterator, work }))
     }
 
-    /// The index.
+    /// Returns the index.
     pub fn index(&self) -> &Index<M> {
         &self.inner.index
     }
@@ -190,32 +192,33 @@ fn setup<M: Medium>(
     (index, setup)
 }
 
-/// Reads a snapshot of a store in key order.
+/// An iterator over a snapshot of a store in key order.
 pub struct HostIterator<M: Medium> {
     iterator: EngineIterator<M>,
     work: Nanos,
 }
 
 impl<M: Medium> HostIterator<M> {
-    /// Goes to the first pair at or after `key`, and reads it; nothing if there is none.
+    /// Moves to the first pair at or after `key` and reads it; `None` if there is none.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the pair cannot be read.
     pub async fn seek(&mut self, key: &[u8]) -> Result<Option<(Box<[u8]>, Value)>, EngineError> {
         let step = self.iterator.seek(key, self.work).await?;
         self.pair(step).await
     }
 
-    /// Goes to the next pair, and reads it; nothing at the end. `ahead` more are going to be asked for.
+    /// Moves to the next pair and reads it; `None` at the end. `ahead` is the number of further
+    /// pairs that the caller will request.
     ///
     /// # Errors
-    /// [`EngineError`].
+    /// Returns [`EngineError`] if the pair cannot be read.
     pub async fn next(&mut self, ahead: u32) -> Result<Option<(Box<[u8]>, Value)>, EngineError> {
         let step = self.iterator.next(ahead, self.work).await?;
         self.pair(step).await
     }
 
-    /// The pair of `step`; passes deleted keys, however many there are.
+    /// Returns the pair of `step`, after skipping any number of deleted keys.
     async fn pair(&mut self, step: Step) -> Result<Option<(Box<[u8]>, Value)>, EngineError> {
         let mut step = step;
         loop {

@@ -1,29 +1,30 @@
-//! How a host keeps windows on the sets that its data lie on.
+//! The policy of windows on the sets of a host's data.
 
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
 use volume::windows::slot::Rules;
 use volume::windows::{Keeper, WindowOptions};
 
-/// How a host keeps windows on the sets that its data lie on.
+/// The policy of windows on the sets of a host's data.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowPolicy {
-    /// Not at all.
+    /// No windows.
     #[default]
     Off,
-    /// Each set is taken to its deterministic window whenever it may; nothing is scheduled by that: PLM and
-    /// I-PLM.
+    /// Each set enters its deterministic window whenever it may; nothing is scheduled by it: PLM
+    /// and I-PLM.
     Simple,
-    /// Set after set has a slot of constant length for all that is written: R-Vigil.
+    /// One set after the other has a slot of constant length for all writes: R-Vigil.
     Constant,
-    /// Slots by need, and pauses without any: O-Vigil.
+    /// Slots as long as needed, and pauses without slots: O-Vigil.
     Dynamic,
-    /// As [`Self::Dynamic`], kept by the host alone on a drive that knows nothing of windows.
+    /// Like [`Self::Dynamic`], kept by the host alone on a drive without windows.
     Rails,
 }
 
-/// What a host grants a set where the drive asks for nothing: a slot of 100 ms, one in 10 s at least (assumed).
+/// The rules of windows without requirements of the drive: slots of 100 ms, at least one in 10 s
+/// (assumed).
 const RAILS: Rules = Rules {
     max_dtwin: Nanos::from_millis(10_000),
     min_ndwin: Nanos::from_millis(100),
@@ -31,7 +32,7 @@ const RAILS: Rules = Rules {
 };
 
 impl WindowPolicy {
-    /// All of them, and what they are called.
+    /// All policies and their names.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Off, "off"),
         (Self::Simple, "simple"),
@@ -40,13 +41,13 @@ impl WindowPolicy {
         (Self::Rails, "rails"),
     ];
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
         named.expect("all of them are there").1
     }
 
-    /// What the volume is told, if it is to schedule by windows.
+    /// Returns the window options of the volume; `None` if it does not schedule by windows.
     pub fn options(self) -> Option<WindowOptions> {
         match self {
             Self::Off | Self::Simple => None,
@@ -58,7 +59,7 @@ impl WindowPolicy {
         }
     }
 
-    /// Whether the drive has to have windows.
+    /// Whether the policy requires windows of the drive.
     pub fn needs_drive_windows(self) -> bool {
         matches!(self, Self::Simple | Self::Constant | Self::Dynamic)
     }

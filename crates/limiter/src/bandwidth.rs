@@ -1,5 +1,5 @@
-//! SILK's bandwidth for internal work: what clients leave of what the drive can do, worked out at the end of
-//! every interval. Pure: whoever counts bytes tells what time it is.
+//! SILK's bandwidth for internal work: the bandwidth of the drive that clients leave, computed at
+//! the end of every interval. Pure: the caller supplies the time.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use runtime::Nanos;
 
 use crate::options::SilkOptions;
 
-/// What clients take, and the budget that follows.
+/// Measures the bandwidth of clients and computes the budget of internal work.
 #[derive(Debug)]
 pub(crate) struct Bandwidth {
     options: SilkOptions,
-    /// When the interval began that is counted now.
+    /// Start of the current interval.
     began: Nanos,
-    /// Bytes of clients in it.
+    /// Bytes of clients in the current interval.
     bytes: u64,
-    /// Those of the intervals before, the newest last.
+    /// Bytes of clients in the previous intervals, the newest last.
     before: VecDeque<u64>,
     budget: u64,
     paused_since: Option<Nanos>,
@@ -39,26 +39,27 @@ impl Bandwidth {
         }
     }
 
-    /// Bytes a second for internal work.
+    /// Returns the budget of internal work, in bytes per second.
     pub(crate) fn budget(&self) -> u64 {
         self.budget
     }
 
-    /// Whether compactions below L0 pause.
+    /// Whether compactions below L0 are paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused_since.is_some()
     }
 
-    /// A client reads or writes so many bytes, in the interval that [`Self::advance`] came to.
+    /// Counts bytes that a client reads or writes, in the interval that [`Self::advance`] has
+    /// reached.
     pub(crate) fn count(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// Ends the intervals that are over at `now`. Whether the budget has changed.
+    /// Ends the intervals that are over at `now`. Returns whether the budget has changed.
     pub(crate) fn advance(&mut self, now: Nanos) -> bool {
         let before = self.budget;
         let interval = self.options.interval();
-        // After as many empty intervals as are looked at all others are the same.
+        // Once the window holds only empty intervals, further empty ones change nothing.
         let mut left = self.before.len() + 1;
         while self.began + interval <= now && left > 0 {
             self.began += interval;
@@ -96,7 +97,7 @@ impl Bandwidth {
     }
 }
 
-/// What is left of T, but not less than the floor.
+/// Returns the budget: T minus clients minus epsilon, but not less than the floor.
 fn target(options: &SilkOptions, of_clients: f64) -> u64 {
     let taken = of_clients as u64 + options.epsilon_bytes_per_second;
     let left = options.bandwidth_bytes_per_second.saturating_sub(taken);
@@ -109,13 +110,14 @@ mod tests {
 
     const MB: u64 = 1_000_000;
 
-    /// 200 MB/s, a floor of 50, epsilon of 5.
+    /// T of 200 MB/s, a floor of 50 MB/s, epsilon of 5 MB/s.
     fn options() -> SilkOptions {
         let published = SilkOptions::new(200 * MB, "published");
         SilkOptions { epsilon_bytes_per_second: 5 * MB, ..published }
     }
 
-    /// The budget in MB/s, and whether there is a pause, after each interval with so many MB/s of clients.
+    /// Returns the budget in MB/s, and whether compactions are paused, after each interval with
+    /// these MB/s of clients.
     fn budgets(options: &SilkOptions, clients: &[u64]) -> Vec<(u64, bool)> {
         let mut bandwidth = Bandwidth::new(options);
         let after = |(n, mb): (u64, &u64)| {
@@ -131,15 +133,19 @@ mod tests {
     fn internal_work_gets_what_clients_leave() {
         let table = [
             (0, (195, false)),
-            (9, (195, false)), // moves by less than 10 MB/s
+            // A change of less than 10 MB/s.
+            (9, (195, false)),
             (10, (185, false)),
-            (19, (185, false)), // 176: by 9
+            // 176: a change of 9 MB/s.
+            (19, (185, false)),
             (100, (95, false)),
-            (150, (50, false)), // 45 would be less than the floor
+            // 45 would be less than the floor.
+            (150, (50, false)),
             (151, (50, true)),
             (500, (50, true)),
             (150, (50, false)),
-            (136, (50, false)), // 59: by 9
+            // 59: a change of 9 MB/s.
+            (136, (50, false)),
             (0, (195, false)),
         ];
         let clients: Vec<u64> = table.iter().map(|(mb, _)| *mb).collect();

@@ -1,15 +1,15 @@
-//! Whose an I/O is.
+//! The classes of I/O for the limiter.
 
 use runtime::IoClass;
 
-/// The queues in which limited I/O waits, the most urgent one first.
+/// The queues of limited I/O, the most urgent one first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Lane {
-    /// Flushes: writers wait for them first.
+    /// Flushes, for which writers wait first.
     Flush = 0,
     /// Compactions out of L0, into L1 or L0.
     L0 = 1,
-    /// All other compactions, and collection.
+    /// All other compactions, and garbage collection.
     Rest = 2,
 }
 
@@ -17,25 +17,25 @@ impl Lane {
     pub(crate) const ALL: [Self; 3] = [Self::Flush, Self::L0, Self::Rest];
 }
 
-/// What an I/O means to a limiter.
+/// The treatment of an I/O by a limiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
-    /// A client waits for it, or will: it passes, and counts as what clients take.
+    /// A client waits for it, or will: it is not limited, and counts as client bandwidth.
     Client,
-    /// The manifest's: it passes, and counts as nothing.
+    /// I/O of the manifest: it is not limited, and not counted.
     Free,
-    /// Internal work.
+    /// Internal work, which is limited.
     Internal(Lane, Direction),
 }
 
-/// Which way the bytes go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     Read,
     Write,
 }
 
-/// What an I/O of `class` means.
+/// Returns the treatment of an I/O of `class`.
 pub(crate) const fn use_of(class: IoClass) -> Use {
     use Direction::{Read, Write};
     match class {

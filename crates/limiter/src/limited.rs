@@ -1,4 +1,4 @@
-//! The medium around a medium.
+//! The medium that limits the background I/O of another medium.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,15 +13,15 @@ use crate::limiter::Limiter;
 use crate::options::LimiterOptions;
 use crate::stats::LimiterStats;
 
-/// A medium whose background I/O is limited. Clones are handles to the same.
+/// A medium whose background I/O is limited. Clones share one medium and one limiter.
 ///
-/// Reads of a single page never wait: they are the inner medium's futures, and internal ones are paid for by
-/// whoever comes next. Compactions of tables read runs.
+/// Reads of a single page never wait: they are the inner medium's futures, and the bytes of
+/// internal ones are deducted from later refills. Compactions of tables read runs.
 pub struct Limited<M> {
     handle: Handle,
     medium: Rc<M>,
     limiter: Option<Rc<Limiter>>,
-    /// Extents of the log, whose appends carry the journal's class: clients wait for them.
+    /// Extents of the log. Their appends carry the journal's class, but clients wait for them.
     of_log: Rc<RefCell<BTreeSet<ExtentId>>>,
     shape: Shape,
 }
@@ -38,7 +38,7 @@ impl<M> Clone for Limited<M> {
     }
 }
 
-/// An I/O that is with the medium, or waits until it may go there.
+/// An I/O that has been submitted to the medium, or waits in the limiter.
 enum Way<F, T> {
     Now(F),
     Later(OneshotReceiver<T>),
@@ -54,17 +54,18 @@ impl<T, F: Future<Output = T>> Way<F, T> {
 }
 
 impl<M: Medium> Limited<M> {
-    /// `medium` with the limits that `options` say.
+    /// Wraps `medium` with the limits of `options`.
     ///
     /// # Panics
-    /// If the options have problems.
+    /// Panics if the options have problems.
     pub fn new(handle: &Handle, medium: M, options: &LimiterOptions) -> Self {
         let (limiter, shape) = (Limiter::new(handle, options), medium.shape());
         let (handle, medium) = (handle.clone(), Rc::new(medium));
         Self { handle, medium, limiter, of_log: Rc::default(), shape }
     }
 
-    /// Another medium on the same drive, under the same limits: what either does counts for both.
+    /// Wraps another medium on the same drive, under the same limits: bytes of both count against
+    /// one limit.
     #[must_use]
     pub fn beside(&self, medium: M) -> Self {
         let (limiter, shape) = (self.limiter.clone(), medium.shape());
@@ -72,12 +73,12 @@ impl<M: Medium> Limited<M> {
         Self { handle, medium, limiter, of_log: Rc::default(), shape }
     }
 
-    /// The medium inside.
+    /// Returns the inner medium.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// Counters so far; zeros if nothing is limited.
+    /// Returns the counters so far; zeros without a limit.
     pub fn stats(&self) -> LimiterStats {
         self.limiter.as_ref().map_or_else(LimiterStats::default, |limiter| limiter.stats())
     }
@@ -86,7 +87,7 @@ impl<M: Medium> Limited<M> {
         pages as u64 * u64::from(self.shape.page_bytes)
     }
 
-    /// What an append to an extent means.
+    /// Returns the treatment of an append to an extent.
     fn use_of_append(&self, extent: ExtentId, class: IoClass) -> Use {
         match use_of(class) {
             Use::Free if self.of_log.borrow().contains(&extent) => Use::Client,
@@ -94,7 +95,7 @@ impl<M: Medium> Limited<M> {
         }
     }
 
-    /// Does `start` now, or when the limiter lets so many pages pass.
+    /// Calls `start` now, or once the limiter lets this many pages pass.
     fn submit<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         what: Use,

@@ -1,5 +1,5 @@
-//! Who waits for bytes, and since when. What is asked for is kept as what to do when it may go, so that it
-//! goes in order and is under way whoever awaits it.
+//! Requests that wait for bytes, with the times since when they wait. A request is stored as the
+//! closure that submits it, so that requests proceed in order even if no task awaits them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ use crate::stats::{LimiterStats, PriorityStats};
 use crate::tokens::Tokens;
 use crate::tuning::Tuning;
 
-/// What hands a request to the medium.
+/// Submits a request to the medium.
 pub(crate) type Submit = Box<dyn FnOnce()>;
 
-/// A request that waits.
+/// A waiting request.
 struct Waiting {
     submit: Submit,
     since: Nanos,
     bytes: u64,
-    /// What it appends to, if it does.
+    /// The extent of an append.
     extent: Option<ExtentId>,
 }
 
@@ -33,14 +33,14 @@ struct State {
     bandwidth: Option<Bandwidth>,
     tuning: Option<Tuning>,
     waiting: BTreeMap<u64, Waiting>,
-    /// Extents with appends that wait: in which queue, and how many.
+    /// Extents with waiting appends: their queue, and the number of appends.
     extents: BTreeMap<ExtentId, (Lane, u64)>,
     newest: u64,
     has_timer: bool,
     stats: LimiterStats,
 }
 
-/// What limits.
+/// The limiter.
 pub(crate) struct Limiter {
     handle: Handle,
     myself: Weak<Self>,
@@ -51,7 +51,7 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// `None` if nothing is limited.
+    /// Creates a limiter; `None` if nothing is limited.
     pub(crate) fn new(handle: &Handle, options: &LimiterOptions) -> Option<Rc<Self>> {
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
@@ -89,7 +89,7 @@ impl Limiter {
         }))
     }
 
-    /// The queue that an I/O waits in, if it is limited at all. A client's bytes are counted.
+    /// Returns the queue of an I/O; `None` if it is not limited. Counts the bytes of clients.
     pub(crate) fn lane(&self, what: Use, bytes: u64) -> Option<Lane> {
         match what {
             Use::Free => None,
@@ -108,7 +108,7 @@ impl Limiter {
         }
     }
 
-    /// Takes `bytes`, if they are there and nobody waits for any.
+    /// Takes `bytes`, if they are available and no request waits.
     pub(crate) fn take(&self, lane: Lane, bytes: u64) -> bool {
         let state = &mut *self.state.borrow_mut();
         state.advance(self.handle.now());
@@ -119,14 +119,14 @@ impl Limiter {
         takes
     }
 
-    /// `bytes` pass in any case: who comes next pays for them.
+    /// Lets `bytes` pass at once. Later refills pay for them.
     pub(crate) fn owe(&self, lane: Lane, bytes: u64) {
         let state = &mut *self.state.borrow_mut();
         state.tokens.owe(bytes);
         state.passed(lane).bytes += bytes;
     }
 
-    /// Does `submit` as soon as there are `bytes`.
+    /// Calls `submit` once `bytes` are available.
     pub(crate) fn enqueue(&self, lane: Lane, bytes: u64, extent: Option<ExtentId>, submit: Submit) {
         let since = self.handle.now();
         let mut state = self.state.borrow_mut();
@@ -153,7 +153,7 @@ impl Limiter {
         }
     }
 
-    /// Whoever waits goes on at the next refill.
+    /// Waiting requests proceed at the next refill.
     fn set_timer(&self) {
         let state = &mut *self.state.borrow_mut();
         if state.has_timer || !state.tokens.is_waited_for() {
@@ -167,7 +167,7 @@ impl Limiter {
         self.handle.fire_at(state.tokens.refills_at(), myself, 0);
     }
 
-    /// Whether compactions below L0 are to wait.
+    /// Whether compactions below L0 are paused.
     pub(crate) fn is_paused(&self) -> bool {
         let state = &mut *self.state.borrow_mut();
         state.advance(self.handle.now());
@@ -196,7 +196,7 @@ impl Event for Limiter {
 }
 
 impl State {
-    /// Brings the rate up to date.
+    /// Updates the rate.
     fn advance(&mut self, now: Nanos) {
         let by_silk = self.bandwidth.as_mut();
         let by_silk =
@@ -217,7 +217,8 @@ impl State {
         }
     }
 
-    /// Appends to one extent wait in one queue, whatever they are for: their order counts.
+    /// Queues a request. Appends to one extent use one queue, regardless of their lane, to keep
+    /// their order.
     fn enqueue(&mut self, lane: Lane, waiting: Waiting) {
         let lane = match waiting.extent {
             None => lane,

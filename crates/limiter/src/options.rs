@@ -1,4 +1,4 @@
-//! What a limiter is told.
+//! Options of a limiter.
 
 use std::ops::RangeInclusive;
 
@@ -6,38 +6,38 @@ use catalogue::bounds;
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Rates of a drive and parts of them, in bytes a second: from a KiB to a TB.
+/// Rates of a drive and parts of them, in bytes per second: from 1 KiB to 1 TB.
 const RATES: RangeInclusive<u64> = 1 << 10..=1_000_000_000_000;
 /// Intervals and refill periods, in milliseconds.
 const PERIODS_MS: RangeInclusive<u64> = 1..=60_000;
 
-/// What limits background I/O, if anything does.
+/// The limits on background I/O, if any.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimiterOptions {
-    /// Flushes and compactions together get so many bytes a second.
+    /// A fixed rate for flushes and compactions together.
     pub rate_limiter: Option<RateLimiterOptions>,
-    /// Flushes and compactions get what clients leave of the drive's bandwidth.
+    /// SILK: flushes and compactions get the bandwidth that clients leave.
     pub silk: Option<SilkOptions>,
 }
 
-/// The rate limiter of `RocksDB` 6.23 (`NewGenericRateLimiter`). Flushes go first, but at one refill in
-/// `fairness`; the log is not limited.
+/// The rate limiter of `RocksDB` 6.23 (`NewGenericRateLimiter`). Flushes have priority, except at
+/// one refill in `fairness`. The log is not limited.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimiterOptions {
-    /// The rate; where it is auto-tuned, the most it may be.
+    /// The rate in bytes per second; the maximum rate if it is auto-tuned.
     pub bytes_per_second: u64,
-    /// Milliseconds after which what may pass is refilled. What it is refilled with is the burst.
+    /// The refill period in milliseconds. The bytes of one refill are the burst.
     #[serde(default = "refill_ms")]
     pub refill_ms: u64,
-    /// At one refill of so many compactions go first, so that they never starve.
+    /// Compactions have priority at one refill in this many, so that they never starve.
     #[serde(default = "fairness")]
     pub fairness: u64,
-    /// Whether reads of compactions are limited as well as writes.
+    /// Whether reads of compactions are limited, too.
     #[serde(default)]
     pub limits_reads: bool,
-    /// Whether the rate follows how often it is used up.
+    /// Whether the rate is adjusted by how often it is exhausted.
     #[serde(default)]
     pub auto_tuned: bool,
 }
@@ -51,7 +51,7 @@ fn fairness() -> u64 {
 }
 
 impl RateLimiterOptions {
-    /// `RocksDB`'s defaults, with that rate.
+    /// Returns `RocksDB`'s defaults with this rate.
     pub fn new(bytes_per_second: u64) -> Self {
         Self {
             bytes_per_second,
@@ -63,34 +63,34 @@ impl RateLimiterOptions {
     }
 }
 
-/// SILK's bandwidth for internal work, by what clients take: T - C - epsilon, not less than a floor. Reads and
-/// writes count alike.
+/// SILK's bandwidth for internal work: T - C - epsilon, where C is the bandwidth of clients, but
+/// not less than a floor. Reads and writes count alike.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SilkOptions {
-    /// T: what the drive can do, reads and writes together.
+    /// T: the bandwidth of the drive in bytes per second, reads and writes together.
     pub bandwidth_bytes_per_second: u64,
-    /// Where that number comes from, in words: how it was measured, say.
+    /// The source of that number, in words, for example how it was measured.
     pub bandwidth_source: String,
-    /// What flushes and compactions out of L0 get in any case.
+    /// The minimum for flushes and compactions out of L0, in bytes per second.
     pub floor_bytes_per_second: u64,
-    /// What is left unused, in bytes a second.
+    /// Bandwidth left unused, in bytes per second.
     #[serde(default)]
     pub epsilon_bytes_per_second: u64,
-    /// How often the budget is worked out, in milliseconds. As often bytes are refilled.
+    /// The interval of budget updates and of refills, in milliseconds.
     #[serde(default = "interval_ms")]
     pub interval_ms: u64,
-    /// Over how many of the last intervals C is taken.
+    /// Number of recent intervals over which C is averaged.
     #[serde(default = "window_intervals")]
     pub window_intervals: u64,
-    /// The budget is changed when it moves by so much, in bytes a second.
+    /// Minimum change of the budget, in bytes per second; smaller changes are ignored.
     #[serde(default = "hysteresis")]
     pub hysteresis_bytes_per_second: u64,
     /// Compactions below L0 pause while C is more than this share of T.
     #[serde(default = "pause_share")]
     pub pause_share: f64,
-    /// At one refill of so many compactions below L0 go first, as in the rate limiter that SILK is built on. A
-    /// read or write that waits for ever would hold tables that L0 needs.
+    /// Compactions below L0 have priority at one refill in this many, as in the rate limiter that
+    /// SILK is built on. A read or write that waits forever would hold tables that L0 needs.
     #[serde(default = "fairness")]
     pub fairness: u64,
 }
@@ -112,8 +112,8 @@ fn pause_share() -> f64 {
 }
 
 impl SilkOptions {
-    /// SILK as published, on a drive of that bandwidth: with 200 MB/s the floor was 50, the hysteresis 10, and a
-    /// pause begins at 150.
+    /// Returns SILK as published, scaled to a drive of this bandwidth. With 200 MB/s the floor is
+    /// 50 MB/s, the hysteresis 10 MB/s, and pauses begin at 150 MB/s.
     pub fn new(bandwidth_bytes_per_second: u64, source: &str) -> Self {
         Self {
             bandwidth_bytes_per_second,
@@ -134,24 +134,24 @@ impl SilkOptions {
 }
 
 impl LimiterOptions {
-    /// `RocksDB` with its defaults: no limit.
+    /// Returns the defaults of `RocksDB`: no limit.
     pub fn rocksdb() -> Self {
         Self::default()
     }
 
-    /// `RocksDB` with a rate limiter of that rate.
+    /// Returns `RocksDB` with a rate limiter of this rate, in bytes per second.
     pub fn rate_limiter(bytes_per_second: u64) -> Self {
         Self { rate_limiter: Some(RateLimiterOptions::new(bytes_per_second)), silk: None }
     }
 
-    /// SILK on a drive of that bandwidth, in bytes a second; `source` says where the number comes from. The
-    /// engine's part is `engine::Options::silk`.
+    /// Returns SILK on a drive of this bandwidth, in bytes per second; `source` is the source of
+    /// the number. The engine's part is `engine::Options::silk`.
     pub fn silk(bandwidth_bytes_per_second: u64, source: &str) -> Self {
         let silk = SilkOptions::new(bandwidth_bytes_per_second, source);
         Self { rate_limiter: None, silk: Some(silk) }
     }
 
-    /// Everything that is wrong with these options, in words.
+    /// Returns all problems of these options, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.rate_limiter.is_some() && self.silk.is_some() {

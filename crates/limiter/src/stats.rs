@@ -1,31 +1,32 @@
-//! What a limiter did, counted.
+//! Statistics of a limiter.
 
 use runtime::Nanos;
 use serde::Serialize;
 
-/// Counters since the medium was put together.
+/// Counters since the medium was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LimiterStats {
     /// Flushes.
     pub flush: PriorityStats,
-    /// Compactions out of L0, as far as they have a queue of their own (SILK). Else they are in `rest`.
+    /// Compactions out of L0, if they have their own queue (SILK); otherwise they count in `rest`.
     pub l0: PriorityStats,
-    /// All other compactions, and collection.
+    /// All other compactions, and garbage collection.
     pub rest: PriorityStats,
-    /// Bytes of clients' reads and of the log, which never wait.
+    /// Bytes of client reads and of the log, which never wait.
     pub client_bytes: u64,
-    /// The rate in force, in bytes a second; 0 if there is none.
+    /// The current rate in bytes per second; 0 without a limit.
     pub bytes_per_second: u64,
-    /// Times the rate was changed: by SILK, or by auto-tuning.
+    /// Number of rate changes, by SILK or by auto-tuning.
     pub rate_changes: u64,
-    /// Times that compactions below L0 were to pause.
+    /// Number of pauses of compactions below L0.
     pub pauses: u64,
-    /// For how long in all, in nanoseconds, pauses that have ended.
+    /// Total time of the pauses that have ended, in nanoseconds.
     pub paused_ns: u64,
 }
 
 impl LimiterStats {
-    /// What came since `before`. The rate is the one in force, and the longest waits are of all time.
+    /// Returns the counts since `before`. The rate is the current one, and the longest waits are
+    /// those of all time.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -41,16 +42,16 @@ impl LimiterStats {
     }
 }
 
-/// Of one priority.
+/// Statistics of one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PriorityStats {
-    /// Bytes that were limited and have passed.
+    /// Limited bytes that have passed.
     pub bytes: u64,
     /// Reads and writes that had to wait.
     pub waits: u64,
-    /// How long in all, in nanoseconds.
+    /// Total waiting time, in nanoseconds.
     pub waited_ns: u64,
-    /// The longest of them.
+    /// Longest wait, in nanoseconds.
     pub longest_wait_ns: u64,
 }
 

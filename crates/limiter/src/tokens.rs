@@ -1,9 +1,10 @@
-//! Bytes that may pass, and who waits for them: the rules of `RocksDB`'s generic rate limiter
-//! (`util/rate_limiter.cc` of 6.23). Pure: the caller has the clock and draws.
+//! The token bucket and its waiting requests: the rules of `RocksDB`'s generic rate limiter
+//! (`util/rate_limiter.cc` of 6.23). Pure: the caller has the clock and the random numbers.
 //!
-//! Every period so many bytes are added, unless a whole period's are left: so no more than two periods' ever
-//! pass at once, and a long idle time saves nothing up. Who asks for more than there is waits; what there is
-//! goes to the first in the queue in part, so that a request larger than a refill comes through.
+//! Every period a fixed number of bytes is added, unless a whole period's bytes are left: at most
+//! two periods' bytes pass at once, and a long idle time does not accumulate bytes. A request for
+//! more bytes than available waits. Available bytes are assigned to the first request of a queue in
+//! parts, so that a request larger than a refill can complete.
 
 use std::collections::VecDeque;
 
@@ -11,11 +12,11 @@ use runtime::Nanos;
 
 use crate::class::Lane;
 
-/// Somebody who waits.
+/// A waiting request.
 #[derive(Debug)]
 struct Request {
     number: u64,
-    /// Bytes that it lacks.
+    /// Bytes that the request still lacks.
     left: u64,
 }
 
@@ -26,13 +27,13 @@ pub(crate) struct Tokens {
     /// Bytes that a refill adds: the burst.
     refill_bytes: u64,
     available: u64,
-    /// Bytes that have passed without waiting and without being there.
+    /// Bytes that passed without waiting although they were not available.
     owed: u64,
     refills_at: Nanos,
     queues: [VecDeque<Request>; Lane::ALL.len()],
 }
 
-/// Bytes of a rate in a period; at least one.
+/// Returns the bytes of a rate in a period; at least 1.
 fn bytes_in(period: Nanos, bytes_per_second: u64) -> u64 {
     let bytes = u128::from(bytes_per_second) * u128::from(period.0) / 1_000_000_000;
     bytes.max(1) as u64
@@ -45,7 +46,7 @@ impl Tokens {
         Self { period, refill_bytes, available: 0, owed: 0, refills_at: Nanos::ZERO, queues }
     }
 
-    /// From the next refill on.
+    /// Sets the rate from the next refill on.
     pub(crate) fn set_rate(&mut self, bytes_per_second: u64) {
         self.refill_bytes = bytes_in(self.period, bytes_per_second);
     }
@@ -54,12 +55,12 @@ impl Tokens {
         self.queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// When bytes are added next, if somebody waits for them.
+    /// Returns the time of the next refill, if a request waits.
     pub(crate) fn refills_at(&self) -> Nanos {
         self.refills_at
     }
 
-    /// Takes `bytes`, if they are there and nobody waits for any.
+    /// Takes `bytes`, if they are available and no request waits.
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         let takes = bytes <= self.available && !self.is_waited_for();
         if takes {
@@ -68,20 +69,22 @@ impl Tokens {
         takes
     }
 
-    /// Takes `bytes` for what passes in any case; what is not there is taken from the next refills.
+    /// Takes `bytes` for I/O that passes at once; later refills pay for bytes that are not
+    /// available.
     pub(crate) fn owe(&mut self, bytes: u64) {
         let taken = bytes.min(self.available);
         self.available -= taken;
         self.owed += bytes - taken;
     }
 
-    /// The request `number` waits for `bytes`.
+    /// Queues request `number`, which needs `bytes`.
     pub(crate) fn enqueue(&mut self, lane: Lane, number: u64, bytes: u64) {
         self.queues[lane as usize].push_back(Request { number, left: bytes });
     }
 
-    /// Adds the bytes of a period at `now`, which is not before [`Self::refills_at`]. Returns the requests
-    /// that may go, in order. `rest_first` is the chance that the least urgent have.
+    /// Adds the bytes of a period at `now`. Requires: `now` is not before [`Self::refills_at`].
+    /// Returns the requests that may proceed, in order. `rest_first` gives the least urgent queue
+    /// priority.
     pub(crate) fn refill(&mut self, now: Nanos, rest_first: bool) -> Vec<(Lane, u64)> {
         self.refills_at = now + self.period;
         if self.available < self.refill_bytes {

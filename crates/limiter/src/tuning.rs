@@ -1,26 +1,26 @@
-//! The auto-tuned rate of `RocksDB` 6.23 (`GenericRateLimiter::Tune`): it follows in how many of the last
-//! hundred periods somebody had to wait. Pure.
+//! The auto-tuned rate of `RocksDB` 6.23 (`GenericRateLimiter::Tune`): it depends on the number of
+//! periods, out of the last hundred, in which a request had to wait. Pure.
 
 use runtime::Nanos;
 
-/// Periods after which the rate is looked at.
+/// Periods between two adjustments of the rate.
 const PERIODS: u64 = 100;
-/// The least rate is so many times smaller than the most.
+/// Ratio of the maximum rate to the minimum rate.
 const RANGE: u64 = 20;
 
-/// How often bytes ran out, and the rate that follows.
+/// The number of periods with waits, and the resulting rate.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     most: u64,
     rate: u64,
     period: Nanos,
     since: Nanos,
-    /// Periods in which somebody had to wait.
+    /// Periods in which a request had to wait.
     drains: u64,
 }
 
 impl Tuning {
-    /// Half of the most, to begin with.
+    /// Starts at half of the maximum rate.
     pub(crate) fn new(most: u64, period: Nanos) -> Self {
         Self { most, rate: (most / 2).max(1), period, since: Nanos::ZERO, drains: 0 }
     }
@@ -33,7 +33,7 @@ impl Tuning {
         self.drains += 1;
     }
 
-    /// The rate from `now` on, if it changes.
+    /// Adjusts the rate at `now`. Returns the new rate if it changes.
     pub(crate) fn tune(&mut self, now: Nanos) -> Option<u64> {
         let elapsed = now.saturating_since(self.since).0.div_ceil(self.period.0);
         if elapsed < PERIODS {

@@ -1,4 +1,4 @@
-//! `--save-drive` and `--drive`: files of drives that a bench loaded.
+//! `--save-drive` and `--drive`: files of loaded drives.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -14,17 +14,17 @@ use super::arguments::BenchArguments;
 use super::spec;
 use crate::{files, output, side_by_side};
 
-/// Where the drive of a run comes from, and whether it is kept.
+/// The source of a run's drive.
 pub(super) enum Drive {
-    /// It is loaded for this run.
+    /// The drive is loaded for this run.
     Fresh,
-    /// The same, and kept in this file.
+    /// The drive is loaded for this run and saved to this file.
     Keep(PathBuf, Origin),
-    /// It is in this file.
+    /// The drive is read from this file.
     Kept(PathBuf),
 }
 
-/// What the arguments mean on a kept drive, if they name one: what they leave open is as it was made.
+/// Completes the arguments of a run on a kept drive with the values that the drive was made with.
 pub(super) fn on_kept(mut arguments: BenchArguments) -> anyhow::Result<BenchArguments> {
     let Some(file) = &arguments.drive else { return Ok(arguments) };
     let kept = open(file).map_err(|words| anyhow!(words))?;
@@ -44,7 +44,7 @@ pub(super) fn on_kept(mut arguments: BenchArguments) -> anyhow::Result<BenchArgu
     Ok(arguments)
 }
 
-/// Finds out whether the drive can be kept, and what of, before any work.
+/// Checks, before any work, that the drive can be saved to its file or read from it.
 pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Result<Drive> {
     if let Some(file) = &arguments.drive {
         bench::check_keeping(spec)?;
@@ -113,12 +113,12 @@ fn keep(
     };
     let outcome = bench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole)
         .map_err(|error| with_file(error, file));
-    // If it is still there, it was not kept.
+    // A part that still exists was not renamed: the drive was not saved.
     let _ = fs::remove_file(&part);
     outcome
 }
 
-/// What is wrong with a kept drive, with the file that it is in.
+/// Adds the file's name to an error of a kept drive.
 fn with_file(error: BenchError, file: &Path) -> BenchError {
     match error {
         BenchError::Kept(words) => BenchError::Kept(format!("{}: {words}", file.display())),

@@ -76,7 +76,8 @@ fn options(arguments: &BenchArguments) -> anyhow::Result<Options> {
     })
 }
 
-/// What is read is checked against what was written, so that nothing may be there before; and nobody's files are touched.
+/// Checks that the directories are empty. Reads are verified against the run's own writes, so no
+/// earlier data may exist; and files of others must not be touched.
 fn check_place(directories: &[PathBuf]) -> anyhow::Result<()> {
     check_directories(directories)?;
     for directory in directories {

@@ -1,7 +1,7 @@
-//! What `levelhead bench` is asked to do: flags, `-p`, and the properties of a workload, put together.
+//! Builds the specification of `levelhead bench` from flags, `-p` and the properties of a workload.
 //!
-//! Four flags are properties under another name (`--records` is `recordcount`). A flag wins over a
-//! property file; a flag and a `-p` that contradict each other are refused.
+//! Four flags are properties under another name (`--records` is `recordcount`). A flag takes
+//! precedence over a property file; a flag and a `-p` that contradict each other are refused.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,20 +28,22 @@ use crate::values::BenchWindows;
 
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
-/// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
+/// The default drive if no flag gives a device or a size: it is filled to `USUAL_FILL` and brought
+/// to its steady state.
 const USUAL_DEVICE: &str = "pink-zcu102-1gib";
 const USUAL_FILL: f64 = 0.7;
-/// YCSB's workloads, all of them with pairs of 32 + 1024 bytes.
+/// YCSB's workloads, all with 32-byte keys and 1024-byte values.
 const YCSB: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const DEFAULT_RECORDS: u64 = 4_000_000;
-/// Of a store on files, which is loaded in real time.
+/// Default for a store on files, which is loaded in real time.
 const DEFAULT_RECORDS_ON_FILES: u64 = 1_000_000;
 const DEFAULT_QUEUE_DEPTH: u64 = 64;
-/// Clients of a store on files.
+/// Maximum number of clients of a store on files.
 const MOST_THREADS: usize = 1024;
 
-/// Operations of a built-in workload. One that scans reads up to 100 pairs in each (e), 128, or 570 on
-/// average in every 33rd (mixgraph).
+/// Returns the default number of operations of a built-in workload. It is smaller for workloads
+/// that scan: up to 100 pairs in each operation (e), 128 (seekrandom), or 570 on average in every
+/// 33rd operation (mixgraph).
 fn default_operations(workload: &str) -> u64 {
     match workload.to_ascii_lowercase().as_str() {
         "e" | "workloade" | "mixgraph" => 100_000,
@@ -50,7 +52,7 @@ fn default_operations(workload: &str) -> u64 {
     }
 }
 
-/// A flag that stands for a property, and what was given to it.
+/// A flag for a property, with the value given.
 struct Flag {
     name: &'static str,
     property: &'static str,
@@ -69,7 +71,7 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
     ]
 }
 
-/// The runs that these arguments ask for: one, unless flags have several values.
+/// Returns the runs that the arguments ask for: one, unless flags have several values.
 pub(super) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchArguments>>> {
     let mut axes = vec![
         Axis::list(arguments, "configuration", |a| &mut a.configuration, Level::plain),
@@ -136,7 +138,7 @@ fn seeds(arguments: &BenchArguments) -> Axis<BenchArguments> {
     Axis::list(arguments, "seed", |a| &mut a.seed, level)
 }
 
-/// What to run, and all that went into it.
+/// Returns the specification of a run, and all inputs of it.
 pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
     let settings = sorted_settings(arguments)?;
     let configuration = arguments.configuration.first();
@@ -162,13 +164,13 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Input
     let trace = trace::of(arguments)?;
     let mut properties = properties(arguments, &settings)?;
     if let Some(TraceSpec { before: Loaded::Nothing | Loaded::MetFirst, .. }) = trace {
-        // Of the workload nothing is done.
+        // Nothing of the workload is executed.
         properties.set_by_flag("--trace", "recordcount", "1");
         properties.set_by_flag("--trace", "operationcount", "1");
     }
     let fill = arguments.fill.or(is_usual.then_some(USUAL_FILL));
     if fill.is_some() {
-        // Any number, until the room is known.
+        // A placeholder until the capacity is known.
         properties.set_by_flag("--fill", "recordcount", "1000000");
     }
     let (workload, clients) =
@@ -209,7 +211,7 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Input
     Ok((spec, inputs))
 }
 
-/// Pairs that fill a share of the drive.
+/// Returns the number of pairs that fill a share of the drive.
 fn filling(spec: &BenchSpec, share: f64) -> anyhow::Result<u64> {
     let held = lab::fit::pairs_held(spec);
     let records = (held as f64 * share) as u64;
@@ -220,13 +222,13 @@ fn filling(spec: &BenchSpec, share: f64) -> anyhow::Result<u64> {
     Ok(records)
 }
 
-/// What to name for the design and the device of a bench.
+/// Returns the names of a bench's design and device.
 pub(super) fn design_and_device(arguments: &BenchArguments, spec: &BenchSpec) -> (String, String) {
     let named = |given: &[String], name: &str| given.first().cloned().unwrap_or(name.to_owned());
     (named(&arguments.design, &spec.design.name), named(&arguments.device, spec.platform.name()))
 }
 
-/// The name of a configuration, and that flags have changed it, if they have.
+/// Returns the name of a configuration, marked as changed if flags have changed it.
 fn shown_configuration(name: String, arguments: &BenchArguments) -> String {
     let is_changed = !arguments.design.is_empty()
         || !arguments.device.is_empty()
@@ -241,7 +243,8 @@ fn shown_configuration(name: String, arguments: &BenchArguments) -> String {
     if is_changed { format!("{name}, changed") } else { name }
 }
 
-/// Whether nothing says on what or how many pairs YCSB's workload is to run: then it is a small drive in its steady state.
+/// Whether to run YCSB's workload on the small default drive in its steady state: no flag names a
+/// device or a number of pairs.
 fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
     let BenchArguments { device, configuration, records, fill, store, property, replay, .. } =
         arguments;
@@ -263,7 +266,8 @@ fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
     !is_given && !is_sized && is_ycsb
 }
 
-/// Whether a design asks for no more memory than the usual drive has: those of hosts have caches.
+/// Whether a design needs no more memory than the default drive has. Designs for hosts have caches,
+/// which it has no memory for.
 fn fits_usual(design: &Design) -> bool {
     match design.index() {
         IndexOptions::Lsm(options) => options.cache_bytes() == 0,
@@ -275,7 +279,7 @@ fn seed(arguments: &BenchArguments) -> u64 {
     arguments.seed.first().copied().unwrap_or(1)
 }
 
-/// What each `--set` is for.
+/// Assigns each `--set` to the file or the workload it belongs to.
 fn sorted_settings(arguments: &BenchArguments) -> anyhow::Result<Sorted> {
     let properties: Vec<&str> = workload::property_names().collect();
     if arguments.set.is_empty() {
@@ -302,7 +306,7 @@ fn device<'a>(arguments: &'a BenchArguments, named: Option<&'a Configuration>) -
     device.map(String::as_str)
 }
 
-/// The workload, and how its operations are issued.
+/// Returns the workload, and how its operations are issued.
 fn workload_and_clients(
     properties: &Properties,
     slice: Option<Duration>,
@@ -326,7 +330,7 @@ fn workload_name(arguments: &BenchArguments) -> String {
     stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
 }
 
-/// What to run on a store on files that is opened with these options.
+/// Returns the specification of a run on a store on files that is opened with `options`.
 pub(super) fn live_spec(
     arguments: &BenchArguments,
     options: &Options,
@@ -353,7 +357,8 @@ pub(super) fn live_spec(
     Ok((spec, Inputs::default().with_properties(&properties)))
 }
 
-/// What the flags say, and where they are silent a configuration, if one is named; the drive is the usual one if `is_usual`.
+/// Returns the platform from the flags, then from the configuration `named`; the default drive if
+/// `is_usual`.
 fn platform(
     arguments: &BenchArguments,
     named: Option<&Configuration>,

@@ -1,4 +1,4 @@
-//! What `levelhead bench --trace` is asked to replay, and when its operations begin.
+//! The trace that `levelhead bench --trace` replays, and the arrival times of its operations.
 
 use anyhow::bail;
 use lab::bench::{Before, KvTrace, TraceSpec};
@@ -6,7 +6,7 @@ use workload::ClientOptions;
 
 use super::arguments::{BenchArguments, DEFAULT_WORKLOAD};
 
-/// The trace that is to be replayed, looked at from beginning to end.
+/// Returns the trace to replay, after a scan of the whole trace.
 pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSpec>> {
     let Some(path) = arguments.replay.trace.first() else { return Ok(None) };
     let before = if arguments.replay.trace_load {
@@ -43,7 +43,7 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSpec>
     Ok(Some(TraceSpec { trace, before, operations }))
 }
 
-/// When operations begin: as a trace says, unless that is not wanted.
+/// Returns the clients with the arrivals of the trace: as recorded, scaled, or as fast as possible.
 pub(super) fn paced(
     clients: ClientOptions,
     trace: Option<&TraceSpec>,

@@ -1,4 +1,4 @@
-//! The runs that the flags of `levelhead device` ask for.
+//! Builds the runs of `levelhead device` from its flags.
 
 use std::path::Path;
 
@@ -17,17 +17,18 @@ use crate::{names, output};
 
 const DEFAULT_JOB: &str = "mixed-70-30";
 
-/// The job that --rw, --replay and the flags after them change.
+/// The job of --rw and --replay, which the other flags change.
 const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\n";
 
 const REPLAY: &str = "replay";
 
 const RWMIXWRITE: &str = "rwmixwrite";
 
-/// Flags of which fio takes several values as those of reads, writes and trims.
+/// Flags whose comma-separated values are those of reads, writes and trims in fio.
 const BY_DIRECTION: [&str; 5] = ["bs", "bssplit", "bsrange", "rate", "rate-iops"];
 
-/// Says of flags with several values that they are runs, where with fio they were directions.
+/// Prints a note for flags with several values: each value is a run, while in fio it would be a
+/// direction.
 pub(super) fn say_what_commas_are(arguments: &DeviceArguments) {
     let mut arguments = arguments.clone();
     for Flag { name, key, values } in FLAGS.iter().filter(|flag| BY_DIRECTION.contains(&flag.name))
@@ -43,7 +44,7 @@ pub(super) fn say_what_commas_are(arguments: &DeviceArguments) {
     }
 }
 
-/// A flag that stands for a key of a job.
+/// A flag for a key of a job.
 struct Flag {
     name: &'static str,
     key: &'static str,
@@ -93,7 +94,7 @@ const FLAGS: [Flag; 32] = [
     flag("fill", "fill", |a| &mut a.fill),
 ];
 
-/// The runs that these arguments ask for: one, unless flags have several values.
+/// Returns the runs that the arguments ask for: one, unless flags have several values.
 pub(super) fn runs(
     arguments: &DeviceArguments,
 ) -> anyhow::Result<Vec<sweep::Cell<DeviceArguments>>> {
@@ -119,11 +120,11 @@ pub(super) fn runs(
     cells(arguments, &axes)
 }
 
-/// A run that can be begun.
+/// A run that is ready to start.
 pub(super) struct Planned {
     pub(super) spec: DeviceSpec,
     pub(super) inputs: Inputs,
-    /// What is to be said of its job file.
+    /// Notes about its job file, to be printed.
     pub(super) notes: Vec<String>,
 }
 
@@ -151,7 +152,7 @@ fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<LoadedJ
     let flags = FLAGS.iter().filter_map(|Flag { name, key, values }| {
         let value = values(&mut arguments).first()?.clone();
         let text = match keys.iter().find(|of| of.path == *key) {
-            // A path is a text, also if it looks like a number.
+            // A path is text, even if it looks like a number.
             _ if *name == REPLAY => json!(value).to_string(),
             _ if *name == RWMIXWRITE => others(&value),
             Some(of_key) => overrides::as_toml(of_key, &value),
@@ -180,7 +181,7 @@ fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<LoadedJ
     })
 }
 
-/// What is left to reads by a percentage of writes.
+/// Returns the percentage of reads for a percentage of writes.
 fn others(percent: &str) -> String {
     let percent: Result<f64, _> = percent.trim().parse();
     percent.map_or_else(|error| error.to_string(), |writes| format!("{:?}", 100.0 - writes))

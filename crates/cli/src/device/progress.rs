@@ -1,4 +1,4 @@
-//! How far a job is, for eyes and for programs.
+//! Progress of a job, as a bar, as lines or as JSON.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::progress::{self, ProgressForm};
 const BAR: &str = "{msg} {wide_bar} {percent} % eta {eta}";
 const STEPS: u64 = 1_000;
 
-/// Draws a bar, or says lines where it does not show, and measures wall time.
+/// Draws a bar, or prints lines where the bar is hidden, and measures wall time.
 pub(super) struct Progress {
     bar: ProgressBar,
     form: ProgressForm,
-    /// The job and its drive.
+    /// Names of the job and its drive.
     name: String,
     stopwatch: RefCell<Stopwatch>,
-    /// When a line is due again.
+    /// The time of the next progress line.
     next_line: Cell<Duration>,
-    /// How long making the drive took, and the job.
+    /// Time to make the drive, and time of the job.
     pub(super) took: RefCell<(Duration, Duration)>,
 }
 
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// The job is so far, from 0 to 1.
+    /// Updates the progress. `share` is the finished part of the job, 0 to 1.
     pub(super) fn tell(&self, share: f64) {
         let took = self.stopwatch.borrow().elapsed();
         let (setup, job) = &mut *self.took.borrow_mut();

@@ -1,5 +1,5 @@
-//! Results that new ones replace. Only what this program wrote is removed, known by its names and by what is in it: a directory
-//! may have other things of its owner's.
+//! Old results that new ones replace. Only files that this program wrote are removed, identified by
+//! name and content, because a directory may contain other files of its owner.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,13 +20,13 @@ const OF_RUN: [&str; 8] = [
     "timeline.svg",
     "samples.csv",
 ];
-/// Files of the page of several runs, beside those of its figures.
+/// Files of the page of several runs, in addition to those of its figures.
 const OF_PAGE: [&str; 5] = ["index.html", "report.json", "runs.csv", "runs.txt", "seeds.csv"];
 
-/// The page of several runs in `directory`, its figures included.
+/// Returns the files of the page of several runs in `directory`, including its figures.
 pub(super) fn page(directory: &Path) -> Vec<PathBuf> {
     let Some(report) = written_by_us(&directory.join("report.json")) else { return Vec::new() };
-    // The report of a paper has comparisons, and is no page of runs.
+    // The report of a paper has comparisons; it is not a page of runs.
     if report["comparisons"].as_array().is_none_or(|list| !list.is_empty()) {
         return Vec::new();
     }
@@ -37,14 +37,14 @@ pub(super) fn page(directory: &Path) -> Vec<PathBuf> {
     names.map(|name| directory.join(name)).filter(|file| file.is_file()).collect()
 }
 
-/// All runs in `directory`: its own, and those of the sweep that it is of. Other directories that are named alike are
-/// others' results.
+/// Returns the files of all runs in `directory`: its own run, and the runs of its sweep. Other
+/// directories with similar names belong to other results.
 pub(super) fn runs(directory: &Path) -> Vec<PathBuf> {
     let sweep = written_by_us(&directory.join(SWEEP));
     let is_of_several = sweep.is_some() || written_by_us(&directory.join("report.json")).is_some();
     let named = |name: &str| match sweep.as_ref().and_then(|sweep| sweep["runs"].as_array()) {
         Some(runs) => runs.iter().any(|run| run["directory"] == name),
-        // Of a version that did not write which they are.
+        // An older version did not write the names of its runs.
         None => is_of_several && is_numbered(name),
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -68,7 +68,8 @@ fn run(directory: &Path) -> Vec<PathBuf> {
     OF_RUN.map(|name| directory.join(name)).into_iter().filter(|file| file.is_file()).collect()
 }
 
-/// Removes those of `old` that were not written again, and directories that are empty then. What cannot be removed stays.
+/// Removes the files of `old` that are not in `new`, and directories that become empty. Ignores
+/// errors.
 pub(super) fn remove(directory: &Path, old: &[PathBuf], new: &[PathBuf]) {
     let new: BTreeSet<&PathBuf> = new.iter().collect();
     for file in old.iter().filter(|file| !new.contains(file)) {
@@ -79,19 +80,19 @@ pub(super) fn remove(directory: &Path, old: &[PathBuf], new: &[PathBuf]) {
     }
 }
 
-/// JSON that says which version of this program wrote it.
+/// Parses a JSON file that names the version of this program that wrote it.
 fn written_by_us(file: &Path) -> Option<Value> {
     let json: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     json["levelhead"].is_string().then_some(json)
 }
 
-/// `01-pink`: what `sweep::directory_name` makes.
+/// Whether a name is like those of `sweep::directory_name`, for example `01-pink`.
 fn is_numbered(name: &str) -> bool {
     let number = name.split_once('-').map_or("", |(number, _)| number);
     number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A name that leads nowhere else.
+/// Whether a name is safe as a file name: it cannot point to another directory.
 fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }

@@ -1,5 +1,4 @@
-//! A sweep on disk: `sweep.json` says what it is of, and each run is in a directory of its own as
-//! soon as it has ended.
+//! A sweep on disk: `sweep.json` lists the runs, and each finished run has a directory of its own.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,15 +13,15 @@ use super::{Run, page_command};
 use crate::results::ResultArguments;
 use crate::{files, simulations, sweep};
 
-/// Says which runs a directory has.
+/// The list of the runs in a directory.
 pub(crate) const SWEEP: &str = "sweep.json";
-/// Stands in the place of the result of a run that has none.
+/// The file that replaces the result of a run that has none.
 pub(crate) const FAILURE: &str = "failure.json";
 const RESULT: &str = "result.json";
 /// Files of a run that the page and the table need.
 const OF_RUN: [&str; 4] = [RESULT, "result.txt", "latency.csv", "timeline.csv"];
 
-/// The files of a run, as names and contents.
+/// The files of a run: names and contents.
 pub(super) type Files = Vec<(&'static str, String)>;
 
 /// The contents of `sweep.json`.
@@ -30,7 +29,7 @@ pub(super) type Files = Vec<(&'static str, String)>;
 struct Sweep {
     /// Version of this program.
     levelhead: String,
-    /// The build of it.
+    /// Build of this program.
     program: String,
     command: String,
     runs: Vec<Entry>,
@@ -40,7 +39,7 @@ struct Sweep {
 struct Entry {
     directory: String,
     name: String,
-    /// A hash of all that went in.
+    /// A hash of all inputs.
     inputs: String,
 }
 
@@ -48,15 +47,15 @@ struct Entry {
 pub(super) struct Kept {
     directory: PathBuf,
     runs: Vec<Entry>,
-    /// Whether runs are taken over that it has already.
+    /// Whether results that are already in the directory are reused.
     goes_on: bool,
 }
 
 impl Kept {
-    /// Begins a sweep in the directory of `--out`, or goes on with it there.
+    /// Starts a sweep in the directory of `--out`, or continues the sweep that is there.
     ///
     /// # Errors
-    /// The directory has other results, or cannot be written to.
+    /// Returns an error if the directory has other results, or cannot be written to.
     pub(super) fn open(
         directory: &Path,
         runs: &[Run<'_>],
@@ -79,7 +78,8 @@ impl Kept {
                 if file.exists() { error.context("--resume goes on with a sweep") } else { error }
             })?;
             if results.force && !may_go_on {
-                // Of shards that begin at one time none may take away what another one has written.
+                // Shards may start at the same time, so a shard must not remove the files of
+                // another one.
                 files::remove_results(directory);
             }
             write(directory, &sweep)?;
@@ -87,7 +87,7 @@ impl Kept {
         Ok(Self { directory: directory.to_owned(), runs: sweep.runs, goes_on })
     }
 
-    /// Whether runs are taken over that were there before.
+    /// Whether results that are already in the directory are reused.
     pub(super) fn goes_on(&self) -> bool {
         self.goes_on
     }
@@ -96,7 +96,7 @@ impl Kept {
         self.directory.join(&self.runs[number].directory)
     }
 
-    /// The files of a run that has come to its end, if what is there is of the same inputs.
+    /// Returns the files of a finished run, if its inputs are the same.
     pub(super) fn load(&self, number: usize, inputs: &Value) -> Option<Files> {
         let place = self.place(number);
         let read = |name: &'static str| Some((name, fs::read_to_string(place.join(name)).ok()?));
@@ -108,16 +108,17 @@ impl Kept {
         (is_same("inputs") && is_same("seed") && is_to_its_end).then_some(files)
     }
 
-    /// Why a run has no result, if that is known.
+    /// Returns the reason why a run has no result, if it is known.
     pub(super) fn failure(&self, number: usize) -> Option<Failure> {
         let text = fs::read_to_string(self.place(number).join(FAILURE)).ok()?;
         Failure::parse(&text).ok()
     }
 
-    /// Keeps what a run gave. Its result comes last: whoever finds that finds all.
+    /// Saves the files of a run. `result.json` is written last, so its presence implies all other
+    /// files.
     pub(super) fn save(&self, number: usize, files: &Files) -> anyhow::Result<()> {
         let place = self.place(number);
-        // The result of an interrupted run is none of this one.
+        // The result of an interrupted run is not that of this run.
         let _ = fs::remove_file(place.join(RESULT));
         let (result, others): (Vec<_>, Vec<_>) =
             files.iter().cloned().partition(|(name, _)| *name == RESULT);
@@ -126,7 +127,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Keeps why a run has no result.
+    /// Saves the reason why a run has no result.
     pub(super) fn save_failure(&self, number: usize, failure: &Failure) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(failure)?;
         files::write(&self.place(number), [(FAILURE, format!("{text}\n"))]).map(|_| ())
@@ -148,12 +149,12 @@ fn hash(text: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// A value as it is when it was written and read again.
+/// Returns a value as it is after a round trip through JSON text.
 fn as_read(value: &Value) -> Option<Value> {
     serde_json::from_str(&value.to_string()).ok()
 }
 
-/// Refuses to go on with another sweep, or with what another build gave.
+/// Returns an error if the directory has another sweep, or results of another build.
 fn check_same(own: &Sweep, directory: &Path) -> anyhow::Result<()> {
     let (file, place) = (directory.join(SWEEP), directory.display());
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()));
@@ -176,7 +177,7 @@ fn check_same(own: &Sweep, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes `sweep.json`, also where another shard does so at the same time.
+/// Writes `sweep.json`, safely even if another shard does so at the same time.
 fn write(directory: &Path, sweep: &Sweep) -> anyhow::Result<()> {
     let file = directory.join(SWEEP);
     let part = directory.join(format!("{SWEEP}.{}.part", std::process::id()));

@@ -12,9 +12,9 @@ use crate::output;
 pub(super) struct Row {
     pub(super) name: String,
     asked: Vec<(String, String)>,
-    /// All that its result depends on; none if it is refused.
+    /// All inputs of its result; `None` if the run is refused.
     inputs: Option<Value>,
-    /// Whether it is of this shard.
+    /// Whether the run belongs to this shard.
     pub(super) is_own: bool,
     pub(super) outcome: Outcome,
 }
@@ -23,7 +23,7 @@ pub(super) struct Row {
 pub(super) enum Outcome {
     Ended(Box<End>),
     Lacking(Failure),
-    /// Nothing as yet.
+    /// No outcome yet.
     Open,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// From the files of the run.
+    /// Creates the result from the files of the run.
     fn new(name: &str, mut files: Files, trouble: Option<String>) -> Result<Self, String> {
         let mut take = |name: &str| {
             let file = files.iter_mut().find(|(file, _)| *file == name);
@@ -55,7 +55,7 @@ impl End {
 }
 
 impl Row {
-    /// A run before the work, with what is to be done. A result that is there is taken over.
+    /// Creates the row of a run, and returns its work. An existing result is reused.
     pub(super) fn before<'a>(
         number: usize,
         run: Run<'a>,
@@ -78,7 +78,7 @@ impl Row {
         (row, doing)
     }
 
-    /// Takes over what the directory has of it, if nothing is known.
+    /// Reuses the result or failure in the directory, if there is no outcome yet.
     pub(super) fn look_up(&mut self, number: usize, kept: Option<&Kept>) {
         let (Some(kept), Some(inputs), Outcome::Open) = (kept, &self.inputs, &self.outcome) else {
             return;
@@ -96,8 +96,8 @@ impl Row {
         Failure::new(status, reason, self.asked.iter().cloned())
     }
 
-    /// Does the run, and keeps what comes out; an error that is no part of the outcome is that it
-    /// cannot be kept.
+    /// Executes the run and saves its result. Returns the outcome, and an error message if the
+    /// outcome could not be saved.
     pub(super) fn after(
         &self,
         number: usize,
@@ -126,7 +126,7 @@ impl Row {
         (outcome, unsaved.map(|error| output::why(&error)))
     }
 
-    /// Why it did not come to its end as it was meant to.
+    /// Returns the reason why the run did not complete as intended.
     pub(super) fn trouble(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Ended(end) => end.trouble.as_deref(),
@@ -135,12 +135,12 @@ impl Row {
         }
     }
 
-    /// Whether it was not refused before the first run began.
+    /// Whether the run was not refused before the first run started.
     pub(super) fn was_planned(&self) -> bool {
         self.inputs.is_some()
     }
 
-    /// Whether it has a place on the page.
+    /// Whether the run has an outcome, and so a place on the page.
     pub(super) fn is_known(&self) -> bool {
         !matches!(self.outcome, Outcome::Open)
     }
@@ -152,7 +152,7 @@ impl Row {
         }
     }
 
-    /// Its result beside the others, and the same for programs.
+    /// Returns the result for the table and page, and for JSON.
     pub(super) fn into_finished(self) -> (Finished, super::OneJson) {
         let name = self.name;
         let (finished, json) = match self.outcome {

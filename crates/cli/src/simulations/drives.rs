@@ -1,4 +1,4 @@
-//! Drives that were loaded, kept as files.
+//! Loaded drives, saved as files.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{program, slug};
 use crate::output;
 
-/// A folder with a file for each.
+/// A folder with a file for each drive.
 pub(super) struct Drives {
     folder: PathBuf,
-    /// Those that were begun to be written.
+    /// Number of writes started, for distinct names of temporary files.
     writes: AtomicU64,
 }
 
@@ -21,13 +21,13 @@ impl Drives {
         Self { folder, writes: AtomicU64::new(0) }
     }
 
-    /// The drive of that name that this build loaded of `settings`, if it is kept.
+    /// Opens the saved drive of this name that this build loaded from `inputs`.
     pub(super) fn open(&self, name: &str, settings: &str) -> Option<Box<dyn Read>> {
         let file = File::open(self.file(name, settings)).ok()?;
         Some(Box::new(BufReader::with_capacity(1 << 20, file)))
     }
 
-    /// Keeps what `write` writes, or says why not.
+    /// Saves a drive written by `write`, or prints why it cannot.
     pub(super) fn keep(
         &self,
         name: &str,
@@ -42,14 +42,15 @@ impl Drives {
         }
     }
 
-    /// The file of a drive that this build loads of `settings`.
+    /// Returns the file of a drive that this build loads from `inputs`.
     fn file(&self, name: &str, settings: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (program(), settings).hash(&mut hasher);
         self.folder.join(format!("{}-{:016x}.drive", slug(name), hasher.finish()))
     }
 
-    /// Writes a drive, and takes away those of the same name that were loaded otherwise. They are large.
+    /// Writes a drive, and removes drives of the same name that have other inputs or are of another
+    /// build, because drives are large.
     fn write(
         &self,
         name: &str,
@@ -64,7 +65,7 @@ impl Drives {
         let part = file.with_extension(format!("part{number}"));
         let written = File::create(&part).map_err(in_words).and_then(|mut file| write(&mut file));
         if let Err(error) = written {
-            // What is left of it is of no use to anybody, and removing it may fail as well.
+            // A partial file is useless, and removing it may fail too.
             let _ = fs::remove_file(&part);
             return Err(error);
         }
@@ -90,7 +91,7 @@ impl Drives {
         Ok(())
     }
 
-    /// Takes all loaded drives away: whoever has a report needs them no more.
+    /// Deletes all loaded drives, which are not needed once the report is written.
     pub(super) fn drop_all(&self) {
         if self.folder.is_dir()
             && let Err(error) = fs::remove_dir_all(&self.folder)

@@ -1,6 +1,7 @@
 //! `levelhead verify`, `repair` and `backup`.
 //!
-//! Exit codes are those of `fsck` in spirit: 0 if all is well, 1 if something is damaged, 2 if it could not be found out.
+//! Exit codes are similar to those of `fsck`: 0 if all is well, 1 if something is damaged, 2 on any
+//! other error.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::{output, progress};
 pub(crate) struct VerifyArguments {
     #[command(flatten)]
     place: Place,
-    /// Print one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -33,10 +34,10 @@ pub(crate) struct RepairArguments {
     place: Place,
     #[command(flatten)]
     new: NewStore,
-    /// Directory for the new store; it must not hold one
+    /// Directory for the new store; must not contain a store
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Print one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -47,15 +48,15 @@ pub(crate) struct BackupArguments {
     place: Place,
     #[command(flatten)]
     new: NewStore,
-    /// Directory for the copy; it must not hold a store
+    /// Directory for the copy; must not contain a store
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Print one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Findings that are printed in a table; JSON has all of them.
+/// Maximum number of findings in the table; JSON has all of them.
 const SHOWN: usize = 20;
 const CANNOT: u8 = 2;
 
@@ -76,7 +77,7 @@ pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
             Error::Missing(_) if matches!(Store::is_in(directories), Ok(false)) => {
                 anyhow!("{} has no store, and nothing that is left of one", arguments.place)
             }
-            // Not with the advice to repair it.
+            // Formatted as text, because the advice of `error` to run a repair would be wrong here.
             other => anyhow!("{other}"),
         })
     });
@@ -102,10 +103,10 @@ pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
     end(&work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
 }
 
-/// A copy within the store's own directories goes with them.
+/// Refuses a target within the store's own directories: the copy would be lost together with them.
 fn check_target(place: &Place, to: &Path) -> anyhow::Result<()> {
     place::check_is_no_file(to)?;
-    // As far as it is there.
+    // The part of the path that exists.
     let parents = to.ancestors().skip(1);
     let Some(parent) = parents.into_iter().find_map(|path| path.canonicalize().ok()) else {
         return Ok(());
@@ -117,7 +118,7 @@ fn check_target(place: &Place, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A store that cannot be copied because a part of it is damaged.
+/// An error: a store cannot be copied because a part of it is damaged.
 #[derive(Debug)]
 struct Refused(Error);
 
@@ -140,7 +141,7 @@ fn damage_ends_it(error: Error) -> anyhow::Error {
     }
 }
 
-/// A walk under way.
+/// The progress bar and the time of a command.
 struct Work {
     bar: ProgressBar,
     stopwatch: Stopwatch,
@@ -154,7 +155,7 @@ impl Work {
         Self { bar, stopwatch: Stopwatch::start() }
     }
 
-    /// Pairs, and then stripes.
+    /// Returns a callback that shows the progress of `verify`: pairs first, then stripes.
     fn verified(&self) -> impl FnMut(Verified) + use<> {
         let bar = self.bar.clone();
         move |verified| match verified {
@@ -172,7 +173,7 @@ impl Work {
     }
 }
 
-/// Says what came of it.
+/// Prints the result and returns the exit code.
 fn end(work: &Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) -> ExitCode {
     work.bar.finish_and_clear();
     let printed = outcome.and_then(|report| {
@@ -235,7 +236,7 @@ fn table(report: &Report, took: &str, what: &str) -> String {
     text
 }
 
-/// What is known of a store that did not open, for people.
+/// Describes the data saved from a store that did not open.
 fn salvaged_text(salvaged: &Salvaged) -> String {
     let mut text =
         "the store does not open; of each key the newest version that a whole page has was taken\n"
@@ -251,7 +252,7 @@ fn salvaged_text(salvaged: &Salvaged) -> String {
     text
 }
 
-/// Which keys may be lost, for people.
+/// Describes the keys that may be lost.
 fn keys(finding: &Finding) -> String {
     if finding.is_redundancy {
         return "no pair is lost by it, as the other directories have what it is of".to_owned();

@@ -20,12 +20,12 @@ use crate::{output, progress};
 pub(crate) struct CompactArguments {
     #[command(flatten)]
     place: Place,
-    /// Print one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// How often what is shown of the work is looked at.
+/// Interval at which the progress is refreshed.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn compact(arguments: &CompactArguments) -> anyhow::Result<ExitCode> {
@@ -44,7 +44,7 @@ pub(crate) fn compact(arguments: &CompactArguments) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compacts the store on a thread of its own, while this one shows what there is to do still.
+/// Compacts the store on a thread of its own while this thread shows the progress.
 fn compact_and_show(store: &Store) -> anyhow::Result<()> {
     let bar = progress::bar("compact {spinner} {msg}", 0);
     progress::line_without(&bar, "compact ...");
@@ -67,7 +67,7 @@ fn compact_and_show(store: &Store) -> anyhow::Result<()> {
     })
 }
 
-/// Where a store stands, in a line.
+/// Describes the state of a store in one line.
 fn state(inside: &Inside) -> String {
     format!(
         "{} entries above the last level, {} in use, {} collected",
@@ -77,7 +77,7 @@ fn state(inside: &Inside) -> String {
     )
 }
 
-/// Parts of the files that were emptied.
+/// Returns the number of extents that garbage collection has freed.
 fn collected(inside: &Inside) -> u64 {
     let stats = &inside.stats;
     stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents

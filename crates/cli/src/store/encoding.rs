@@ -1,4 +1,4 @@
-//! How keys and values are typed and shown: as text, hexadecimal or base64.
+//! Encodings of keys and values on the command line: text, hexadecimal or base64.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use data_encoding::{BASE64, DecodeError, HEXLOWER, HEXLOWER_PERMISSIVE};
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EncodingArguments {
-    /// Keys and values are hexadecimal; 0x may stand in front of what is given
+    /// Keys and values are hexadecimal; input may begin with 0x
     #[arg(long, conflicts_with = "base64")]
     hex: bool,
     /// Keys and values are base64
@@ -27,14 +27,14 @@ impl EncodingArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Encoding {
-    /// Bytes stand for themselves.
+    /// Bytes as they are.
     Text,
     Hex,
     Base64,
 }
 
 impl Encoding {
-    /// What was typed, as bytes.
+    /// Decodes bytes from the command line.
     pub(crate) fn decode(self, typed: &[u8]) -> Result<Vec<u8>, String> {
         let wrong = |name: &str, error: DecodeError| {
             Err(format!("`{}` is no {name}: {error}", String::from_utf8_lossy(typed)))
@@ -49,7 +49,7 @@ impl Encoding {
         }
     }
 
-    /// Bytes as they are shown.
+    /// Encodes bytes for output.
     pub(crate) fn encode(self, bytes: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Self::Text => bytes.into(),

@@ -1,11 +1,12 @@
-//! Any bytes in a line of text, and back.
+//! Escapes arbitrary bytes as a line of text, and back.
 //!
-//! Text stands for itself. A tab, a line end, a carriage return and a backslash are `\t`, `\n`, `\r` and `\\`; other control
-//! characters, a byte order mark and bytes that are no UTF-8 are `\x` and two digits.
+//! Text is unchanged. A tab, a line feed, a carriage return and a backslash become `\t`, `\n`, `\r`
+//! and `\\`; other control characters, a byte order mark and bytes that are not UTF-8 become `\x`
+//! and two digits.
 
 use std::str;
 
-/// Appends `bytes` with escapes.
+/// Appends `bytes` with escapes to `line`.
 pub(crate) fn escape(bytes: &[u8], line: &mut Vec<u8>) {
     let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
     if bytes.iter().all(is_plain) {
@@ -20,8 +21,8 @@ pub(crate) fn escape(bytes: &[u8], line: &mut Vec<u8>) {
                 '\r' => line.extend_from_slice(b"\\r"),
                 '\\' => line.extend_from_slice(b"\\\\"),
                 c if c.is_ascii_control() => push_hex(c as u8, line),
-                // Control characters beyond ASCII have two bytes in UTF-8. At the beginning of a file a byte order mark would not be
-                // taken for text.
+                // Control characters beyond ASCII have two bytes in UTF-8. A byte order mark at the
+                // start of a file would not be read as text.
                 c if c.is_control() || c == '\u{feff}' => {
                     c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(byte, line));
                 }
@@ -36,7 +37,7 @@ fn push_hex(byte: u8, line: &mut Vec<u8>) {
     line.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
 }
 
-/// What stands in a field with escapes.
+/// Decodes a field with escapes.
 pub(crate) fn unescape(field: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

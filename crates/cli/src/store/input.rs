@@ -1,7 +1,8 @@
-//! Files with pairs, to be loaded: TSV, CSV, JSON lines.
+//! Files with pairs to load: TSV, CSV, JSON Lines.
 //!
-//! What is wrong with one line is told with its number and ends nothing here: whether it ends the load is up to who asks. What
-//! ends it in any case (a file that cannot be read, a header without the columns) is the error.
+//! An error in one line is returned with the line's number and does not end the input: the caller
+//! decides whether to continue. Errors that always end it (a file that cannot be read, a header
+//! without the columns) are returned as `Err`.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -19,18 +20,18 @@ use super::{Format, escapes};
 /// A key and its value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// A line, from 1, with its pair or what is wrong with it.
+/// A line with its pair or its error. `number` counts from 1.
 pub(crate) struct Line {
     pub number: u64,
-    /// Where it ends: a value within quotes may have line ends in it.
+    /// The line on which the record ends: a quoted value may contain line ends.
     pub last: u64,
     pub pair: Result<Pair, String>,
 }
 
-/// Where in a line something stands.
+/// A column of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Column {
-    /// The number of a column, from 1.
+    /// The number of a column, counted from 1.
     Number(usize),
     /// A name in the header, or of a member of a JSON object.
     Name(String),
@@ -49,14 +50,14 @@ impl Column {
     }
 }
 
-/// How a file is to be read.
+/// How a file is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub format: Format,
     pub encoding: Encoding,
-    /// Whether the first line has names of columns.
+    /// Whether the first line has the names of the columns.
     pub has_header: bool,
-    /// TSV: a backslash stands for itself.
+    /// TSV: whether a backslash is literal.
     pub is_verbatim: bool,
     pub key: Option<Column>,
     pub value: Option<Column>,
@@ -84,7 +85,7 @@ pub(crate) enum Input<R: Read> {
 }
 
 impl<R: Read> Input<R> {
-    /// Begins to read, the header included.
+    /// Opens the input and reads the header.
     pub(crate) fn new(file: R, shape: Shape) -> anyhow::Result<Self> {
         let file = Unmarked::new(file);
         match shape.format {
@@ -119,7 +120,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// The next line that is not empty; nothing at the end.
+    /// Returns the next line that is not empty; `None` at the end.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
         match self {
             Self::Tsv { lines, shape, columns } => {
@@ -136,7 +137,7 @@ impl<R: Read> Input<R> {
                 if !reader.read_byte_record(record)? {
                     return Ok(None);
                 }
-                // The file ends in the last record.
+                // An unclosed quote is detected at the end of the file, in the last record.
                 check_closed(seen)?;
                 let number = record
                     .position()
@@ -155,7 +156,8 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// That a quote is not closed ends the load in any case: nobody knows how many pairs are behind it.
+/// Returns an error if a quote is not closed. It always ends the load, because the number of pairs
+/// after it is unknown.
 fn check_closed(seen: &Seen) -> anyhow::Result<()> {
     if let Some(line) = seen.unclosed.get() {
         bail!(
@@ -165,13 +167,14 @@ fn check_closed(seen: &Seen) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The line of a record at `at`. To the reader a record ends with the carriage return, so that the line feed behind it counts
-/// with the next record: all but the first would be numbered one too low.
+/// Returns the line of a record at `at`. For the CSV reader a record ends at the carriage return,
+/// and the line feed after it counts as part of the next record: without this correction all
+/// records but the first would be numbered one too low.
 fn line_of(at: &csv::Position, has_crlf: bool) -> u64 {
     at.line() + u64::from(has_crlf && at.byte() > 0)
 }
 
-/// Fields of a line by number, from 0.
+/// Fields of a line by number, counted from 0.
 trait Fields {
     fn field(&self, number: usize) -> Option<&[u8]>;
     fn count(&self) -> usize;
@@ -215,7 +218,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
-/// The columns of key and value, from 0, in a file with these names, if it has any.
+/// Returns the columns of key and value, counted from 0. `names` are those of the header, if there
+/// is one.
 fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]> {
     let of = |column: Option<&Column>, usual: (&str, usize), flag: &str| match (column, names) {
         (Some(Column::Number(number)), _) => Ok(number - 1),
@@ -251,7 +255,7 @@ fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]
     Ok([key, of(shape.value.as_ref(), ("value", 1), "--value-column")?])
 }
 
-/// The name of a member that was asked for.
+/// Returns the name of the requested member.
 fn member(column: Option<&Column>) -> anyhow::Result<Option<String>> {
     match column {
         Some(Column::Number(number)) => {
@@ -262,12 +266,13 @@ fn member(column: Option<&Column>) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// What is wrong with the JSON of a line, whose number is known: the column counts.
+/// Formats a JSON error with the column only, as the number of the line is known.
 fn in_line(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column", ", column")
 }
 
-/// The members of an object, as they stand there: of a name that is there twice nobody knows which is meant.
+/// The members of an object in their order. Duplicates are kept, because a name that occurs twice
+/// is ambiguous.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
@@ -305,7 +310,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The pair of an object.
+/// Returns the pair of an object.
 fn object(line: &[u8], names: &[Option<String>; 2], encoding: Encoding) -> Result<Pair, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
     let members: Members<'_> = serde_json::from_str(text)
@@ -333,7 +338,7 @@ fn object(line: &[u8], names: &[Option<String>; 2], encoding: Encoding) -> Resul
     Ok((of("key", &names[0])?, of("value", &names[1])?))
 }
 
-/// What is in a string; of a number, a list, an object or a truth value the JSON as it stands there.
+/// Returns the text of a string; for a number, a list, an object or a boolean, its JSON text.
 fn contents(name: &str, member: &RawValue) -> Result<Vec<u8>, String> {
     let raw = member.get();
     match raw.as_bytes().first() {
@@ -346,14 +351,15 @@ fn contents(name: &str, member: &RawValue) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Lines that are not empty, without their ends.
+/// Reads lines that are not empty, without their line ends.
 pub(crate) struct Lines<R> {
     file: BufReader<R>,
     line: Vec<u8>,
     number: u64,
 }
 
-/// Longer than any pair that a store takes, also with all of it escaped.
+/// Maximum length of a line in bytes: longer than any pair that a store takes, even with all bytes
+/// escaped.
 const LONGEST_LINE: u64 = 64 << 20;
 
 impl<R: Read> Lines<R> {

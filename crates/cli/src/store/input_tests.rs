@@ -1,4 +1,4 @@
-//! Files as people have them.
+//! Tests with files as users have them.
 
 use super::*;
 use crate::store::output::PairWriter;
@@ -14,7 +14,7 @@ fn shape(format: Format) -> Shape {
     }
 }
 
-/// The lines of a file: numbers, and `key=value` or what is wrong.
+/// Returns the lines of a file: numbers, and `key=value` or the error.
 fn read(text: &str, shape: Shape) -> anyhow::Result<Vec<(u64, String)>> {
     let mut input = Input::new(text.as_bytes(), shape)?;
     let mut lines = Vec::new();
@@ -95,7 +95,8 @@ fn a_quote_that_is_not_closed_is_told_with_its_line() {
             assert!(error.starts_with(&says), "{text}: {error}");
         }
     }
-    // A quote within a bare field is itself, and the end of the file closes what needs no more.
+    // A quote within a bare field is an ordinary character, and a quoted field may end with the
+    // file.
     for text in ["a,5\" disk\n", "a,\"1\"", "a,\"1\" \"\n", "a,\"\"\"\"\r\n"] {
         assert_eq!(read(text, bare.clone()).unwrap().len(), 1, "{text}");
     }

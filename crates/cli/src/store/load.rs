@@ -31,47 +31,58 @@ pub(crate) struct LoadArguments {
     new: NewStore,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// How the file is written [default: by its name, .tsv, .csv or .jsonl; needed for standard input]
+    /// Format of the file: tsv, csv, jsonl [default: by its extension; required for standard input]
     #[arg(long)]
     format: Option<Format>,
-    /// Where the key stands: the number of a column, from 1, or a name in the header or of a member of JSON objects [default:
-    /// `key`, without a header the first column]
+    /// Column of the key: a number from 1, or a name from the header or of a JSON member [default:
+    /// `key`; without a header the first column]
     #[arg(long, value_name = "COLUMN", value_parser = Column::parse)]
     key_column: Option<Column>,
-    /// Where the value stands. A member of a JSON object that is no text is taken as the JSON that stands there [default: `value`,
-    /// without a header the second column]
+    /// Column of the value: a number from 1, or a name from the header or of a JSON member
+    /// [default: `value`; without a header the second column]
+    ///
+    /// A JSON member that is not a string is loaded as its JSON text.
     #[arg(long, value_name = "COLUMN", value_parser = Column::parse)]
     value_column: Option<Column>,
-    /// The first line of a TSV file has the names of its columns
+    /// Treat the first line of a TSV file as a header with column names
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
-    /// The first line of a CSV file is a pair already
+    /// Treat the first line of a CSV file as a pair, not as a header
     #[arg(long)]
     no_header: bool,
-    /// A backslash in a TSV file is a backslash, and begins no escape
+    /// Do not process backslash escapes in a TSV file
     #[arg(long)]
     verbatim: bool,
-    /// Go on after lines that are no pairs. The first ten are named, all are counted, and the exit code is 1
+    /// Skip lines that are not valid pairs
+    ///
+    /// Reports the first ten of them and counts all; the exit code is then 1.
     #[arg(long)]
     skip_bad: bool,
-    /// How long each batch of pairs is waited for. Whatever is said here, all that was loaded is durable when the command has ended;
-    /// where a disk is full, what may be lost is said
+    /// When to acknowledge each batch of pairs
+    ///
+    /// With any setting all loaded pairs are durable when the command ends. If the disk is full,
+    /// the command reports how many pairs may be lost, and the line to resume at.
     #[arg(long, default_value = "interval")]
     durability: DurabilityArgument,
-    /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays. Keys have 1 to 255 bytes, values 2 MiB (2097152
-    /// bytes) at most; less in files of 4 GiB and less: 229376 bytes in those of 64 MiB
+    /// File with pairs; `-` is standard input
+    ///
+    /// Of several pairs with the same key the last one is kept. Keys have 1 to 255 bytes, values at
+    /// most 2 MiB (2097152 bytes). Stores with files of 4 GiB or less take less: 229376 bytes in
+    /// files of 64 MiB.
     file: PathBuf,
 }
 
-/// Lines that are named with what is wrong with them.
+/// Number of bad lines that are reported one by one.
 const NAMED: u64 = 10;
-/// Pairs are written in batches of so many bytes, beside which a longer one is written by itself. The smallest memtable takes eight of them.
+/// Size of a batch in bytes; a larger pair is written by itself. The smallest memtable holds eight
+/// batches.
 const BATCH_BYTES: usize = 64 << 10;
-/// Bytes of the longest key.
+/// Maximum length of a key, in bytes.
 const LONGEST_KEY: usize = 255;
-/// Progress is told every so many lines.
+/// Lines between two updates of the progress bar.
 const STEP: u64 = 256;
-/// What was taken is made durable so often: no more than that is in doubt where a disk turns out to be full.
+/// Interval of syncs: if the disk turns out to be full, at most the pairs of this time are in
+/// doubt.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 const BAR: &str = "load {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}";
 const SPINNER: &str = "load {spinner} {bytes} {bytes_per_sec}";
@@ -82,12 +93,12 @@ pub(crate) fn load(arguments: &LoadArguments) -> anyhow::Result<ExitCode> {
     let (file, length) = open(&arguments.file)?;
     let read = Rc::new(Cell::new(0));
     let counted = Counted { file, read: Rc::clone(&read) };
-    // What is wrong with the file is found before a store is made for it.
+    // An error in the file must be found before a store is created for it.
     let mut input = Input::new(counted, shape).with_context(|| name.clone())?;
     let store = arguments.place.open_or_make(&arguments.new)?;
     let mut work = Work::new(arguments, &name, length);
     let done = work.run(&store, &mut input, &read);
-    // What was loaded stays, also if something went wrong behind it.
+    // Pairs that were loaded before an error are kept.
     let synced = work.sync(&store);
     work.end(done.is_ok() && synced.is_ok() && !work.stop.is_asked());
     done?;
@@ -100,7 +111,7 @@ fn name(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// The file, and its length if it has one.
+/// Opens the file. Returns it with its length in bytes, if it is a regular file.
 fn open(file: &Path) -> anyhow::Result<(Box<dyn Read>, Option<u64>)> {
     if file == Path::new("-") {
         return Ok((Box::new(io::stdin().lock()), None));
@@ -146,7 +157,7 @@ fn format_of(file: &Path) -> anyhow::Result<Format> {
     })
 }
 
-/// The format that a file's name tells, if it does.
+/// Returns the format of the file's extension, if it has a known one.
 pub(super) fn format_by_name(file: &Path) -> Option<Format> {
     let extension = file.extension().map(OsStr::to_ascii_lowercase);
     match extension.as_ref().and_then(|extension| extension.to_str()) {
@@ -157,7 +168,7 @@ pub(super) fn format_by_name(file: &Path) -> Option<Format> {
     }
 }
 
-/// Counts the bytes that are read.
+/// A reader that counts the bytes read.
 struct Counted {
     file: Box<dyn Read>,
     read: Rc<Cell<u64>>,
@@ -171,7 +182,7 @@ impl Read for Counted {
     }
 }
 
-/// Whether a store takes a key. Else what is wrong with it.
+/// Returns an error unless a store takes a key of this length.
 pub(super) fn check_key(key: &[u8]) -> Result<(), String> {
     if (1..=LONGEST_KEY).contains(&key.len()) {
         return Ok(());
@@ -179,7 +190,8 @@ pub(super) fn check_key(key: &[u8]) -> Result<(), String> {
     Err(format!("keys have 1 to {LONGEST_KEY} bytes, this one has {}", key.len()))
 }
 
-/// A pair, if a store takes it whose values have up to `longest` bytes. Else what is wrong with it.
+/// Returns the pair, or an error if its key or its value (longer than `longest` bytes) is not
+/// allowed.
 fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>, Vec<u8>), String> {
     check_key(&key)?;
     if value.len() > longest {
@@ -189,15 +201,16 @@ fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>,
     Ok((key, value))
 }
 
-/// How far a load is.
+/// The progress of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Reached {
     pairs: u64,
-    /// Where the last of them ends.
+    /// The line on which the last pair ends.
     line: u64,
 }
 
-/// What became of a load of which so much was taken and is durable. One that was not finished (`is_whole`) says where to go on.
+/// Describes the result of a load, of which the pairs up to `durable` are durable. An unfinished
+/// load (`is_whole` is false) names the line to resume at.
 fn reached_text(taken: Reached, durable: Reached, is_whole: bool, rate: &str) -> String {
     let Reached { pairs, line } = durable;
     let plural = if pairs == 1 { "" } else { "s" };
@@ -211,7 +224,7 @@ fn reached_text(taken: Reached, durable: Reached, is_whole: bool, rate: &str) ->
     format!("loaded {} pair{plural}{up_to} {rate}{doubtful}", count_text(pairs))
 }
 
-/// A load under way.
+/// A load in progress.
 struct Work<'a> {
     name: &'a str,
     skips_bad: bool,
@@ -220,13 +233,13 @@ struct Work<'a> {
     bar: ProgressBar,
     stopwatch: Stopwatch,
     batch: Batch,
-    /// Bytes of keys and values in it.
+    /// Bytes of keys and values in the batch.
     batch_bytes: usize,
-    /// The line where the last pair in the batch ends.
+    /// The line on which the last pair of the batch ends.
     batch_line: u64,
-    /// What the store took.
+    /// Pairs written to the store.
     taken: Reached,
-    /// What is known to be durable.
+    /// Pairs known to be durable.
     durable: Reached,
     synced_at: Duration,
     bad: u64,
@@ -253,7 +266,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Puts every pair, until somebody asks for the end or a line is wrong; what came before is put in any case.
+    /// Puts every pair until the user interrupts or a line is bad. Pairs before that are put in any
+    /// case.
     fn run<R: Read>(
         &mut self,
         store: &Store,
@@ -305,7 +319,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Writes the batch at hand.
+    /// Writes the current batch.
     fn write(&mut self, store: &Store) -> Result<(), Error> {
         let pairs = self.batch.len() as u64;
         if pairs == 0 {
@@ -317,7 +331,7 @@ impl<'a> Work<'a> {
         self.took(store, pairs, self.batch_line)
     }
 
-    /// Counts pairs that the store took, up to a line.
+    /// Counts `pairs` written to the store, up to `line`.
     fn took(&mut self, store: &Store, pairs: u64, line: u64) -> Result<(), Error> {
         self.taken = Reached { pairs: self.taken.pairs + pairs, line };
         if matches!(self.durability, Durability::Each | Durability::Group) {
@@ -328,7 +342,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Makes durable what the store took.
+    /// Syncs the store, so that all written pairs are durable.
     fn sync(&mut self, store: &Store) -> Result<(), Error> {
         store.sync()?;
         self.durable = self.taken;
@@ -340,7 +354,7 @@ impl<'a> Work<'a> {
         format!("{}, line {line}", self.name)
     }
 
-    /// A line is no pair.
+    /// Handles a line that is not a valid pair.
     fn bad(&mut self, line: u64, what: &str) -> anyhow::Result<()> {
         let words = format!("{}: {what}", self.place(line));
         if !self.skips_bad {
@@ -353,7 +367,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Says what has become of it.
+    /// Prints the result of the load.
     fn end(&self, is_whole: bool) {
         self.bar.finish_and_clear();
         let took = self.stopwatch.elapsed();

@@ -1,4 +1,4 @@
-//! Pairs on their way out.
+//! Output of pairs.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::encoding::Encoding;
 use super::{Format, escapes};
 
-/// A reader who has gone is no error; a place that cannot take the result is.
+/// Treats a closed reader as success; any other failed write is an error.
 pub(crate) fn unless_nobody_reads(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -29,12 +29,12 @@ impl<W: Write> PairWriter<W> {
         Self { out, format, encoding, has_values, line: Vec::new() }
     }
 
-    /// Whether it writes values.
+    /// Whether values are written.
     pub(crate) fn has_values(&self) -> bool {
         self.has_values
     }
 
-    /// What stands before all pairs.
+    /// Writes the header, if the format has one.
     pub(crate) fn header(&mut self) -> io::Result<()> {
         match (self.format, self.has_values) {
             (Format::Csv, true) => self.out.write_all(b"key,value\n"),
@@ -81,14 +81,14 @@ impl<W: Write> PairWriter<W> {
         Ok(())
     }
 
-    /// Everything is written; gives back where to.
+    /// Flushes and returns the underlying writer.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-/// A field of CSV, in quotes where it needs them.
+/// Appends a CSV field, quoted if needed.
 fn quote(bytes: &[u8], line: &mut Vec<u8>) {
     let needs_quotes = bytes.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
     if !needs_quotes {
@@ -105,7 +105,8 @@ fn quote(bytes: &[u8], line: &mut Vec<u8>) {
     line.push(b'"');
 }
 
-/// A member of a JSON object. What is no UTF-8 has no place in a JSON string: it is base64, and its name says so.
+/// Appends a member of a JSON object. JSON strings cannot hold bytes that are not UTF-8: these
+/// become base64, which the member's name shows.
 fn field(name: &str, encoding: Encoding, bytes: &[u8], line: &mut Vec<u8>) -> io::Result<()> {
     let (encoding, suffix) = match encoding {
         Encoding::Text if std::str::from_utf8(bytes).is_ok() => (encoding, ""),

@@ -1,4 +1,4 @@
-//! Which store a command is for, and how it is opened.
+//! The store that a command works on, and how it is opened.
 
 use std::path::{Path, PathBuf};
 
@@ -10,60 +10,79 @@ use crate::{output, values};
 
 #[derive(Args)]
 pub(crate) struct Place {
-    /// Directory of the store. Given three times or more, the store is over these directories, in this order, and any one of
-    /// them may be lost
+    /// Directory of the store
+    ///
+    /// Given three times or more, the store is over these directories, in this order, and survives
+    /// the loss of any one of them.
     #[arg(long, visible_alias = "db", value_name = "DIR", required = true)]
     store: Vec<PathBuf>,
     /// Memory for the store's index and caches
     #[arg(long, default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 45))]
     memory: u64,
-    /// Memory for writes before they are flushed; twice that at most. Room for some of it is left in the store's files, so that a small store
-    /// with much of it is full early [default: a 128th of the files, 32MiB at most]
+    /// Size of the memtable: memory for writes before they are flushed [default: a 128th of the
+    /// store's files, 32MiB at most]
+    ///
+    /// The store uses twice that at most. Its files keep space free for some memtables, so a small
+    /// store with a large memtable is full early.
     #[arg(long, value_name = "BYTES", value_parser = values::bytes(1 << 20..=1 << 30))]
     memtable: Option<u64>,
-    /// Go on without a directory that does not exist, also if it is none of the store's by its name
+    /// Open the store without a directory that does not exist, even if the others do not know its
+    /// path
+    ///
+    /// Without this flag a mistyped path is refused.
     #[arg(long)]
     degraded: bool,
-    /// Make the one of several directories anew that is lost, and fill it from the others: its disk was replaced
+    /// Recreate the lost directory after its disk was replaced, and rebuild its data from the
+    /// others
     #[arg(long)]
     replace_lost: bool,
     #[command(flatten)]
     windows: WindowsArguments,
 }
 
-/// What a command does with a store.
+/// Whether a command writes to the store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
-    /// It changes nothing.
+    /// The command changes nothing.
     Read,
-    /// It may.
+    /// The command may change the store.
     Write,
 }
 
-/// How a store over several directories is kept readable while it writes.
+/// Flags of the windows of a store over several directories.
 #[derive(Args)]
 pub(crate) struct WindowsArguments {
-    /// Of a store over three directories and more: whether all of them but one, in turn, are spared what the store writes in the
-    /// background, and what lies on that one is rebuilt from the others meanwhile
+    /// Keep reads fast during background writes of a store over three or more directories
+    ///
+    /// The store writes in the background to one directory at a time. Data in that directory is
+    /// meanwhile rebuilt from the others.
     #[arg(long, value_enum, default_value = "off")]
     windows: WindowsArgument,
-    /// With windows: memory for what waits for the turn of its directory
-    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = values::bytes(1..=1 << 40))]
+    /// Memory for writes that wait for the turn of their directory (with --windows)
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "128MiB",
+        value_parser = values::bytes(1..=1 << 40)
+    )]
     plm_cache: u64,
-    /// For demonstrations: a simulated block drive, by name or by its file, which is given each read and write too, in real time;
-    /// each directory takes one of its NVM sets, and with --windows plm the windows are its own
+    /// Simulate a block drive in real time, by name or TOML file, for demonstrations
+    ///
+    /// The simulated drive gets each read and write too. Each directory uses one of its NVM sets;
+    /// with --windows plm the windows are those of the drive.
     #[arg(long, value_name = "DRIVE")]
     simulated_drive: Option<String>,
 }
 
-/// Who keeps windows on the directories of a store.
+/// The component that keeps the windows of a store's directories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum WindowsArgument {
-    /// Nobody
+    /// No windows
     Off,
-    /// The store, on any directories
+    /// By the store, on any directories
     Rails,
-    /// Their drives, by NVMe's Predictable Latency Mode; where one has none, there are no windows, which is said
+    /// By the drives, with NVMe's Predictable Latency Mode; if a drive lacks it, there are no
+    /// windows, and a warning is printed
     Plm,
 }
 
@@ -78,7 +97,7 @@ impl From<WindowsArgument> for Windows {
 }
 
 impl WindowsArguments {
-    /// The options with these windows.
+    /// Returns `options` with these windows.
     pub(crate) fn added_to(&self, mut options: Options) -> Options {
         options.windows = self.windows.into();
         options.plm_cache_bytes = self.plm_cache;
@@ -87,7 +106,7 @@ impl WindowsArguments {
     }
 }
 
-/// Says why a store has no windows that was to have some.
+/// Prints why a store has no windows although they were requested.
 pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
     if windows == Windows::Off {
         return;
@@ -98,7 +117,7 @@ pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
     }
 }
 
-/// Refuses what is there and is no directory.
+/// Returns an error if `path` exists and is no directory.
 pub(super) fn check_is_no_file(path: &Path) -> anyhow::Result<()> {
     if path.exists() && !path.is_dir() {
         return Err(anyhow!("{} is no directory, and a store is one", path.display()));
@@ -106,7 +125,7 @@ pub(super) fn check_is_no_file(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why these cannot be the directories of a store.
+/// Checks that these can be the directories of a store.
 pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     for (number, path) in directories.iter().enumerate() {
@@ -124,7 +143,7 @@ pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which directories of a store are lost, which goes on without one of them.
+/// Reports the lost directories of a store that is open without them.
 pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     let so = match does {
         Does::Read => "what it had is rebuilt from the others, to which nothing is written",
@@ -152,22 +171,34 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
     }
 }
 
-/// What a store that is made anew is like.
+/// Flags of a store that is created.
 #[derive(Args)]
 pub(crate) struct NewStore {
-    /// Size of each of the store's files, at most: room is taken as it is needed, and a larger size than before makes the store grow. Without it
-    /// as large as before; a new one 16 GiB
+    /// Maximum size of each of the store's files; space is allocated as needed [default: unchanged;
+    /// 16GiB for a new store]
+    ///
+    /// A larger size than before lets the store grow.
     #[arg(long, value_name = "BYTES", value_parser = values::bytes(64 << 20..=1 << 50))]
     capacity: Option<u64>,
-    /// Take all of --capacity from the disk at once: a full store takes deletes then also where others have filled the disk
+    /// Allocate all of --capacity on the disk at once
+    ///
+    /// A full store then accepts deletes even if other programs have filled the disk.
     #[arg(long)]
     preallocate: bool,
-    /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
-    /// index then, and the index has them in it
+    /// Store values up to this many bytes next to their keys in the index; only for a new store
+    ///
+    /// Range scans and gets of such values read nothing but the index, which is larger by them.
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = values::bytes(0..=8168))]
     inline_up_to: u64,
-    /// Bytes of a page, if the store is made: 4KiB, 8KiB, 16KiB or 32KiB. A get reads a page; large ones are left less empty by values of some KiB
-    #[arg(long, value_name = "BYTES", default_value = "4KiB", value_parser = values::bytes(4 << 10..=32 << 10))]
+    /// Page size of a new store: 4KiB, 8KiB, 16KiB or 32KiB
+    ///
+    /// A get reads a page. Values of some KiB leave less of a large page empty.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "4KiB",
+        value_parser = values::bytes(4 << 10..=32 << 10)
+    )]
     page: u64,
 }
 
@@ -185,7 +216,7 @@ impl NewStore {
 }
 
 impl Place {
-    /// The store's directories.
+    /// Returns the store's directories.
     pub(crate) fn directories(&self) -> &[PathBuf] {
         &self.store
     }
@@ -201,15 +232,15 @@ impl Place {
         })
     }
 
-    /// What a new store beside it is made with.
+    /// Returns the options of a new store that is made from this one.
     pub(super) fn options_of_new(&self, new: &NewStore) -> Options {
-        // It may be over other directories than this one.
+        // The new store may be over other directories than this one.
         let windows = Windows::Off;
         let options = self.options();
         new.added_to(Options { create_if_missing: true, windows, ..options })
     }
 
-    /// The store, which has to be there.
+    /// Opens the store; an error if it does not exist.
     pub(crate) fn open(&self, does: Does) -> anyhow::Result<Store> {
         check_directories(&self.store)?;
         let opened = match does {
@@ -241,7 +272,7 @@ impl Place {
         }
     }
 
-    /// The store; if there is none, a new one, which is said.
+    /// Opens the store, or creates it and reports that.
     pub(crate) fn open_or_make(&self, new: &NewStore) -> anyhow::Result<Store> {
         check_directories(&self.store)?;
         let is_new = !Store::is_in(&self.store)?;
@@ -256,13 +287,13 @@ impl Place {
     }
 }
 
-/// Why a store does not open, with what to do about it at a command line.
+/// Explains why a store does not open, with advice for the command line.
 fn in_words(error: Error) -> anyhow::Error {
     match error {
         Error::InUse(_) => {
             anyhow!("{error}: `levelhead serve`, perhaps, whose clients may ask it")
         }
-        // What the library advises, to close the store and open it again, is done already.
+        // Closing and reopening the store, as the library advises, has already been done.
         Error::ReadOnly(what) => anyhow!(
             "{what}: commands that only read open it all the same, and `levelhead backup` and `levelhead repair --out` copy what is in it elsewhere"
         ),
@@ -280,13 +311,13 @@ impl std::fmt::Display for Place {
 /// When a write is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum DurabilityArgument {
-    /// When it is durable, by itself
+    /// Once it is durable, in a commit group of its own
     Each,
-    /// When it is durable, together with what comes meanwhile
+    /// Once it is durable, in a commit group with concurrent writes
     Group,
-    /// At once; it is written a millisecond later
+    /// At once; it is written to the drive a millisecond later
     Interval,
-    /// At once; it is written with its memtable
+    /// At once; it is written to the drive with its memtable
     None,
 }
 

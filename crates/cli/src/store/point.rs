@@ -23,12 +23,14 @@ pub(crate) struct PutArguments {
     new: NewStore,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// File that holds the value, byte for byte; `-` is standard input
+    /// File with the value, byte for byte; `-` is standard input
     #[arg(long, value_name = "FILE")]
     value_file: Option<PathBuf>,
-    /// The key, of 1 to 255 bytes
+    /// Key, 1 to 255 bytes
     key: OsString,
-    /// Its value, of 2 MiB (2097152 bytes) at most; less in files of 4 GiB and less: 229376 bytes in those of 64 MiB
+    /// Value, at most 2 MiB (2097152 bytes)
+    ///
+    /// Stores with files of 4 GiB or less take less: 229376 bytes in files of 64 MiB.
     #[arg(required_unless_present = "value_file", conflicts_with = "value_file")]
     value: Option<OsString>,
 }
@@ -39,10 +41,10 @@ pub(crate) struct GetArguments {
     place: Place,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// Print the value and no line end behind it
+    /// Print the value without a newline after it
     #[arg(short, long)]
     no_newline: bool,
-    /// The key
+    /// Key
     key: OsString,
 }
 
@@ -52,12 +54,12 @@ pub(crate) struct DeleteArguments {
     place: Place,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// The keys; one that is not there is no error
+    /// Keys; a missing key is no error
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<OsString>,
 }
 
-/// Exit codes of commands on a store, as `grep` has them: what is asked for is not there, and it cannot be done.
+/// Exit codes of commands on a store, as for `grep`: 1 if the key is missing, 2 on an error.
 const NO_SUCH_KEY: u8 = 1;
 const TROUBLE: u8 = 2;
 
@@ -65,7 +67,7 @@ fn bytes(encoding: Encoding, typed: &OsString) -> anyhow::Result<Vec<u8>> {
     encoding.decode(typed.as_bytes()).map_err(|error| anyhow!(error))
 }
 
-/// Says what becomes of keys in a store of `levelhead serve`, which has its own form of them.
+/// Warns that a store of `levelhead serve` encodes its keys differently. `so` is the consequence.
 fn say_if_served(store: &Store, so: &str) -> anyhow::Result<()> {
     if server::is_served(store)? {
         output::say(&format!(
@@ -83,11 +85,11 @@ pub(crate) fn put(arguments: &PutArguments) -> anyhow::Result<ExitCode> {
         (None, Some(value)) => bytes(encoding, value)?,
         (None, None) => unreachable!("one of them is required"),
     };
-    // No store is made for a key that it would refuse.
+    // A key that the store would refuse must not create a store.
     check_key(&key).map_err(|what| anyhow!(what))?;
     let store = arguments.place.open_or_make(&arguments.new)?;
     say_if_served(&store, "clients do not see this pair")?;
-    // It is the only write of this process: it is durable when the command ends.
+    // This is the only write of this process, so it has to be durable when the command ends.
     store.put_with(&key, &value, DurabilityArgument::Each.into())?;
     store.close()?;
     Ok(ExitCode::SUCCESS)
@@ -103,7 +105,8 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(value)
 }
 
-/// A missing key is told by the exit code; so that scripts can tell it from trouble, that has a code of its own.
+/// Reports a missing key with an exit code of its own, so that scripts can distinguish it from an
+/// error.
 pub(crate) fn get(arguments: &GetArguments) -> ExitCode {
     or_trouble(
         show(arguments).map(
@@ -114,7 +117,7 @@ pub(crate) fn get(arguments: &GetArguments) -> ExitCode {
     )
 }
 
-/// Says why a command could not be carried out, with the exit code of that.
+/// Prints the error of a failed command and returns its exit code.
 pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         output::say(&output::why(&error));
@@ -122,7 +125,7 @@ pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// Prints the value, if there is one.
+/// Prints the value. Returns whether the key exists.
 fn show(arguments: &GetArguments) -> anyhow::Result<bool> {
     let encoding = arguments.encoding.encoding();
     let key = bytes(encoding, &arguments.key)?;

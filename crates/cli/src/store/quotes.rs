@@ -1,30 +1,31 @@
-//! What a reader of CSV does not tell, found by watching the bytes on their way to it: quotes that are not closed, behind which it
-//! takes all up to the end of the file for one value, and how lines end.
+//! Watches the bytes on their way to a CSV reader for facts that the reader does not report: quotes
+//! that are not closed, after which it reads the rest of the file as one value, and the kind of
+//! line end.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Where in a record the next byte stands.
+/// The position of the next byte in a record.
 #[derive(Clone, Copy)]
 enum At {
     FieldStart,
     Bare,
     Quoted,
-    /// Behind a quote within quotes, which closes them unless another follows.
+    /// After a quote within quotes, which closes them unless another quote follows.
     Closed,
 }
 
-/// What was seen.
+/// The facts found.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// The line of the quote that was open when the file ended, from 1.
+    /// The line, counted from 1, of the quote that was open at the end of the file.
     pub unclosed: Cell<Option<u64>>,
-    /// Whether the first line, quotes apart, ends with a carriage return and a line feed.
+    /// Whether the first line end outside quotes is a carriage return and a line feed.
     pub has_crlf: Cell<Option<bool>>,
 }
 
-/// Watches what is read.
+/// A reader that watches the bytes read.
 pub(crate) struct Quotes<R> {
     file: R,
     at: At,

@@ -27,25 +27,25 @@ pub(crate) struct ScanArguments {
     place: Place,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// First key [default: the first there is]
+    /// First key [default: the first key of the store]
     #[arg(long, value_name = "KEY")]
     from: Option<OsString>,
-    /// Key to end before [default: none, to the end]
+    /// End of the range, exclusive [default: the end of the store]
     #[arg(long, value_name = "KEY")]
     to: Option<OsString>,
-    /// Only keys that begin so
+    /// Print only keys with this prefix
     #[arg(long)]
     prefix: Option<OsString>,
-    /// Most pairs to print
+    /// Maximum number of pairs to print [default: unlimited]
     #[arg(long, value_name = "PAIRS", value_parser = values::count)]
     limit: Option<u64>,
-    /// From the last key to the first; --limit counts from the last
+    /// Scan from the last key to the first; --limit counts from the last
     #[arg(long)]
     reverse: bool,
-    /// Print keys without their values, which are not read then
+    /// Print only keys; values are not read
     #[arg(long, visible_alias = "keys")]
     keys_only: bool,
-    /// How to print pairs
+    /// Output format
     #[arg(long, default_value = "tsv")]
     format: Format,
 }
@@ -56,13 +56,14 @@ pub(crate) struct DumpArguments {
     place: Place,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// How to write pairs; `levelhead load` takes each of them back, byte for byte [default: what the name of --out says, else jsonl]
+    /// Output format; `levelhead load` reads each one back byte for byte [default: by the extension
+    /// of --out, else jsonl]
     #[arg(long)]
     format: Option<Format>,
-    /// File to write, which is there once all is in it [default: standard output]
+    /// File to write; appears only once it is complete [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "out")]
     force: bool,
 }
@@ -70,7 +71,7 @@ pub(crate) struct DumpArguments {
 /// A key and its value.
 type Pair = (Box<[u8]>, Vec<u8>);
 
-/// Keys to read: from the first, to before the second.
+/// A range of keys: `from` is inclusive, `to` is exclusive.
 #[derive(Default)]
 struct Span {
     from: Option<Vec<u8>>,
@@ -93,7 +94,7 @@ impl Span {
         })
     }
 
-    /// Those of its keys that begin with `prefix`.
+    /// Restricts the range to keys that begin with `prefix`.
     fn within_prefix(self, prefix: &[u8]) -> Self {
         let from = self.from.filter(|from| from[..] > *prefix);
         let to = match (self.to, after_prefix(prefix)) {
@@ -108,7 +109,7 @@ impl Span {
     }
 }
 
-/// The first key behind all that begin with `prefix`, if there is one.
+/// Returns the first key after all keys that begin with `prefix`, if one exists.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut after = prefix[..=last].to_owned();
@@ -116,7 +117,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// Writes the pairs of a span, at most so many; how many there were.
+/// Writes the pairs of a span, at most `limit`. Returns the number written.
 fn write<W: Write>(
     store: &Store,
     span: &Span,
@@ -137,7 +138,7 @@ fn write<W: Write>(
     write_each(keys.map(|key| Ok((key?, Vec::new()))), limit, writer)
 }
 
-/// From the first on, or from the last.
+/// Iterates forward, or backward if `is_reversed`.
 fn in_order<I: DoubleEndedIterator>(
     mut items: I,
     is_reversed: bool,
@@ -145,7 +146,7 @@ fn in_order<I: DoubleEndedIterator>(
     std::iter::from_fn(move || if is_reversed { items.next_back() } else { items.next() })
 }
 
-/// Writes pairs, at most so many, and no fewer are read: how many there were.
+/// Writes at most `limit` pairs and reads no more than it writes. Returns the number written.
 fn write_each<W: Write>(
     pairs: impl Iterator<Item = Result<Pair, Error>>,
     limit: u64,
@@ -163,7 +164,7 @@ fn write_each<W: Write>(
     Ok(count)
 }
 
-/// The same to standard output. Nothing, if whoever read it has gone.
+/// Writes the pairs to standard output. Returns `None` if its reader has gone.
 fn print(
     store: &Store,
     span: &Span,
@@ -218,7 +219,7 @@ pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file that is there once all is in it.
+/// Writes a file under a temporary name and renames it to `path` once it is complete.
 fn write_file<R>(
     path: &Path,
     may_write_over: bool,
@@ -232,17 +233,17 @@ fn write_file<R>(
             path.display()
         );
     }
-    // Found out before the work, as a directory can be no file.
+    // Checked before the work: `path` may be a directory, for example.
     files::check(path)?;
     if path.exists() && !path.is_file() {
-        // A pipe or a device is written to, and stays what it is.
+        // A pipe or a device is written in place instead of being replaced by a file.
         let mut file = File::options().write(true).open(path).with_context(cannot)?;
         return write(&mut file).with_context(cannot);
     }
     let mut file = File::create(&part).with_context(cannot)?;
     let written = write(&mut file).and_then(|result| {
         file.sync_all().and_then(|()| fs::rename(&part, path))?;
-        // Power could take the name else.
+        // The rename is durable only after the directory has been synced.
         let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))
             .and_then(|directory| directory.sync_all())?;

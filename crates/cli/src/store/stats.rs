@@ -18,16 +18,18 @@ use crate::output;
 pub(crate) struct StatsArguments {
     #[command(flatten)]
     place: Place,
-    /// Count the pairs, which reads all of the index. Without it there is only the number of entries: a key that was written again
-    /// or deleted has several, until compactions have met them
+    /// Count the pairs, which reads the whole index
+    ///
+    /// Without it only the number of entries is shown. A key that was overwritten or deleted has
+    /// several entries until compactions have merged them.
     #[arg(long)]
     count: bool,
-    /// Print one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What there is to say of a store.
+/// The data that is shown.
 struct Facts {
     directories: Vec<Directory>,
     inside: Inside,
@@ -37,7 +39,8 @@ struct Facts {
 
 struct Directory {
     path: String,
-    /// Bytes that its files take, as the file system counts, or those of a drive; absent if it is lost.
+    /// Bytes that its files occupy on the file system, or the size of a drive; `None` if the
+    /// directory is lost.
     taken_bytes: Option<u64>,
 }
 
@@ -128,7 +131,7 @@ fn windows_json(windows: &WindowStatistics) -> Value {
     })
 }
 
-/// What windows did, in a line.
+/// Describes the windows in one line.
 pub(crate) fn windows_text(windows: &WindowStatistics) -> String {
     let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut text = format!(

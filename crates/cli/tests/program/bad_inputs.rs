@@ -1,5 +1,5 @@
-//! What people type wrong, run against the program: each ends soon, by itself, with the exit code and the words of its line in
-//! `tests/cases/bad-inputs`, and none with a panic.
+//! Runs the program with common mistakes of users: each case ends soon and without a panic, with
+//! the exit code and the message of its line in `tests/cases/bad-inputs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use crate::run::{Ended, levelhead, start};
 
 const CASES: &str = include_str!("../cases/bad-inputs");
-/// As many as an issue asked for.
+/// The number that an issue asked for.
 const LEAST_CASES: usize = 250;
-/// Longest that a case may take.
+/// Maximum time of a case.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Cases at a time: most of them wait for a process to begin.
+/// Cases run in parallel: most of them wait for a process to start.
 const AT_A_TIME: usize = 4;
 
 #[derive(Debug, PartialEq)]
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case<'static>> {
     lines.map(case).collect()
 }
 
-/// Arguments apart by blanks, but for what stands in braces.
+/// Splits arguments at blanks, except within braces.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0);
     for c in text.chars() {
@@ -53,12 +53,12 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// The file or directory that an argument in braces stands for, made for this line.
+/// Creates the file or directory that an argument in braces describes. Returns its path.
 fn made(braced: &str, line: usize) -> String {
     let (kind, rest) = braced.split_once(": ").unwrap_or_else(|| panic!("line {line}: {braced}"));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-inputs");
     let path: PathBuf = directory.join(format!("{line}.txt"));
-    // What stood at this line in an earlier run may have been a file or a directory.
+    // An earlier run may have made a file or a directory of the other kind here.
     let _ = fs::remove_dir_all(&path);
     let _ = fs::remove_file(&path);
     fs::create_dir_all(&directory).expect("the target directory takes files");
@@ -79,7 +79,8 @@ fn made(braced: &str, line: usize) -> String {
     path.to_str().expect("the path is text").to_owned()
 }
 
-/// A built-in file in which the line of a key is another, or is left out. A key that it does not have comes last.
+/// Returns a built-in file with the line of one key replaced or removed. A key that the file lacks
+/// is appended.
 fn changed(name: &str, change: &str, line: usize) -> String {
     let shown = levelhead(&["show", name]);
     assert_eq!(shown.code, Some(0), "line {line}: {}", shown.stderr);
@@ -122,7 +123,7 @@ fn what_is_typed_wrong_ends_soon_and_says_what_is_right() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// What is wrong with the end of a case, if anything is.
+/// Returns the failure of a case, if it fails.
 fn failure(case: &Case<'_>) -> Option<String> {
     let arguments = arguments(case);
     let Ended { code, stderr, stdout } = start(&arguments, None).end_within(LONGEST);

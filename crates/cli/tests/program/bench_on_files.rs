@@ -1,4 +1,4 @@
-//! `levelhead bench --store`: real stores, in the shape of simulated ones.
+//! `levelhead bench --store`: real stores, with results of the same form as simulated ones.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn a_bench_on_a_store_gives_tables_json_and_pictures() {
     assert_eq!(json["verification"]["mismatches"], 0);
     let (gets, puts) = (&json["operations"]["get"]["count"], &json["operations"]["put"]["count"]);
     assert_eq!(gets.as_u64().zip(puts.as_u64()).map(|(gets, puts)| gets + puts), Some(1000));
-    // The store is one like any other, and no bench overwrites it.
+    // The store is an ordinary one, and no later bench overwrites it.
     let counted = levelhead(&["stats", "--store", path, "--count"]);
     assert!(
         String::from_utf8_lossy(&counted.stdout).contains("pairs        2 000\n"),

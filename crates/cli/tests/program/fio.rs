@@ -1,4 +1,4 @@
-//! Job files, flags and an order of writes that people know from fio, given to `levelhead device`.
+//! Job files, flags and write orders of fio, given to `levelhead device`.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{levelhead, stderr, traces};
 
-/// The result of a job as JSON, and what is said.
+/// Returns the result of a job as JSON, and its stderr.
 fn device(arguments: &[&str]) -> (Value, String) {
     let output = levelhead(&[&["device", "--json", "--progress", "none"], arguments].concat());
     assert!(output.status.success(), "{}", stderr(&output));
@@ -86,17 +86,17 @@ fn flags_have_the_names_that_they_have_with_fio() {
 /// Blocks of a set of the drive below.
 const BLOCKS: u32 = 187_000;
 
-/// A smaller drive, as full as `vigil-15gb` is.
+/// A smaller drive with the same utilization as `vigil-15gb`.
 const DRIVE: [&str; 6] =
     ["--set", "blocks_per_plane=24", "--set", "user_bytes=3063808000", "--iodepth", "32"];
 
-/// An iolog of so many passes in fio's order: a block that is drawn, or the next one that was not
-/// written in this pass.
+/// Returns an iolog with this many passes in fio's order: a random block, or the next one that was
+/// not written in this pass.
 fn iolog(passes: u32) -> String {
     let mut text = "fio version 2 iolog\nd add\nd open\n".to_owned();
     let mut state = 88_172_645_463_325_252_u64;
     for _ in 0..passes {
-        // From each block to one behind it, on the way to the next free one.
+        // The links from each block towards the next free one; a free block links to itself.
         let mut next: Vec<u32> = (0..BLOCKS).collect();
         for _ in 0..BLOCKS {
             state ^= state << 13;
@@ -109,7 +109,7 @@ fn iolog(passes: u32) -> String {
                 block = further as usize;
             }
             writeln!(text, "d write {} 4096", block * 4_096).expect("a string takes any text");
-            // The last of all leads round to the first, and to itself once all are written.
+            // The last block wraps around to the first.
             next[block] = (block as u32 + 1) % BLOCKS;
         }
     }

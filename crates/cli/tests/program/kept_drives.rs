@@ -1,11 +1,12 @@
-//! `bench --save-drive` and `--drive`: a drive is loaded and aged once, and many runs go on from there.
+//! `bench --save-drive` and `--drive`: a drive is loaded and aged once, and many runs start from
+//! that state.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::{refusal, result, scratch, traces};
 
-/// A small drive with large values: few pairs fill it.
+/// A small drive with large values, so that few pairs fill it.
 const AGED: [&str; 9] = [
     "bench",
     "--device",
@@ -45,7 +46,7 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
     let scans = of(&["--workload", "e", "--operations", "50"]);
     assert_eq!(scans["verification"]["mismatches"], 0, "what scans give is checked too");
 
-    // A trace has keys of its own beside what was loaded.
+    // The keys of a trace are independent of the loaded ones.
     let trace = traces::file("on-a-kept-drive.csv", traces::TWITTER);
     let trace = ["--trace", trace.to_str().expect("the path is text")];
     let replayed = of(&trace);
@@ -54,7 +55,7 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
     assert_eq!(replayed["verification"]["mismatches"], 0);
     assert_eq!(of(&trace), replayed);
 
-    // What is not the same drive is told, with how to have it.
+    // A run that needs another drive is refused, with advice on how to make it.
     let other = |more: &[&str]| refusal(&[&["bench", "--drive", path][..], &RUN, more].concat());
     assert!(other(&[]).contains("else for keys and values:"), "{}", other(&[]));
     let words = other(&[&VALUES[..], &["--design", "hash"]].concat());

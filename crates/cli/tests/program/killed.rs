@@ -1,4 +1,5 @@
-//! `levelhead repair`, `compact` and `backup` that are killed at any time, and then run again: nothing is lost that was there, what a kill left
+//! `levelhead repair`, `compact` and `backup` are killed at random times and run again: no existing
+//! data is lost, the rest of a copy is not a store, and the next run completes the copy.
 //! of a copy is no store, and the next run makes it.
 
 use std::collections::BTreeMap;
@@ -13,10 +14,11 @@ use runtime::Rng;
 
 use crate::scratch;
 
-/// Rounds of each test; `LEVELHEAD_ROUNDS` asks for more, `LEVELHEAD_SEED` for one.
+/// Rounds of each test; `LEVELHEAD_ROUNDS` overrides it, `LEVELHEAD_SEED` runs a single one.
 const ROUNDS: u64 = 8;
 const PAIRS: u64 = 12_000;
-/// A kill comes within one of these after a command was begun: early, in the midst of most, or late. What is done by then was not killed, which is fine too.
+/// Upper bounds, in microseconds, of the time from the start of a command to its kill: early, in
+/// the middle of most commands, or late. A command that completes before its kill is accepted, too.
 const LATEST_US: [u64; 3] = [40_000, 150_000, 700_000];
 
 #[expect(clippy::disallowed_methods, reason = "a test may be told from outside")]
@@ -26,7 +28,7 @@ fn wanted(variable: &str) -> Option<u64> {
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A store with something to compact and to collect, in a directory that goes with it.
+/// A store with data to compact and garbage to collect. Its directory is removed at the end.
 struct Stand {
     scratch: PathBuf,
     directories: Vec<PathBuf>,
@@ -82,7 +84,8 @@ impl Stand {
         command
     }
 
-    /// Begins it, and kills it at some time. Whether it was killed before its end.
+    /// Starts a command and kills it at a random time. Returns whether it was killed before it
+    /// completed.
     fn kill(&self, words: &[&str], rng: &mut Rng) -> bool {
         let child = self.command(words).stderr(Stdio::null()).spawn().expect("it was built");
         let mut child = Ended(child);
@@ -101,7 +104,7 @@ impl Stand {
         Err(format!("{words:?}: {}, {}", ran.status, String::from_utf8_lossy(&ran.stderr)))
     }
 
-    /// All pairs are there and no others.
+    /// Checks that the store has all pairs and no others.
     fn check(&self, store: &Store, what: &str) -> Result<(), String> {
         let mut wanted = self.map.iter();
         for pair in store.range(..) {
@@ -120,7 +123,7 @@ impl Stand {
         }
     }
 
-    /// What a kill left of a copy: no store, or all of it.
+    /// Checks that a killed copy is either no store or a complete one.
     fn check_copy(&self, copy: &Path, what: &str) -> Result<(), String> {
         match Store::is_in(&[copy]) {
             Ok(false) => Ok(()),
@@ -143,7 +146,7 @@ impl Drop for Stand {
     }
 }
 
-/// A process that a test which fails leaves not behind.
+/// A process that is killed when its test fails.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -153,7 +156,7 @@ impl Drop for Ended {
     }
 }
 
-/// Does each round, and says how to do one again.
+/// Runs the rounds of a test. A failure shows how to repeat its round.
 fn rounds(test: &str, mut round: impl FnMut(u64, &mut Rng) -> Result<bool, String>) {
     let all = 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS);
     let (mut killed, mut rounds) = (0, 0);
@@ -176,7 +179,7 @@ fn a_killed_compaction_loses_nothing() {
             let was_killed = stand.kill(&["compact"], rng);
             let store = stand.open();
             stand.check(&store, &format!("round {seed}"))?;
-            // Something to do the next time.
+            // Gives the next round something to compact.
             for (key, value) in stand.map.iter().skip(seed as usize % 3).step_by(3) {
                 store.put(key, value).map_err(|error| format!("round {seed}: {error}"))?;
             }
@@ -190,7 +193,7 @@ fn a_killed_compaction_loses_nothing() {
     }
 }
 
-/// Of a store that opens, over one directory and three.
+/// For stores that open, over one directory and over three.
 #[test]
 fn a_killed_copy_is_made_by_the_next_one() {
     for (command, to, members) in [("backup", "--to", 1), ("repair", "--out", 3)] {
@@ -211,7 +214,7 @@ fn a_killed_copy_is_made_by_the_next_one() {
     }
 }
 
-/// Of a store that does not open: nothing is written to it, however often.
+/// A damaged store that does not open: repeated repairs write nothing to it.
 #[test]
 fn a_killed_repair_leaves_the_damaged_store_as_it_was() {
     let stand = Stand::new("salvage", 1);

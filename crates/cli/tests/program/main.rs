@@ -1,4 +1,4 @@
-//! The program as one runs it from a script: stderr is no terminal.
+//! Runs the program as scripts do: stderr is not a terminal.
 
 mod bad_inputs;
 mod bench_on_files;
@@ -28,7 +28,7 @@ fn levelhead(arguments: &[&str]) -> Output {
     command.args(arguments).output().expect("the program was built")
 }
 
-/// The result of a command that ends well and has --json, without what depends on the machine.
+/// Runs a command with --json that succeeds. Returns its result without machine-dependent fields.
 fn result(arguments: &[&str]) -> Value {
     let output = levelhead(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
@@ -37,7 +37,7 @@ fn result(arguments: &[&str]) -> Value {
     result
 }
 
-/// Why a command is refused.
+/// Runs a command that is refused. Returns its error message.
 fn refusal(arguments: &[&str]) -> String {
     let output = levelhead(arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
@@ -221,7 +221,7 @@ fn a_full_disk_is_an_error_in_a_line() {
 fn a_directory_that_takes_nothing_does_not_cost_the_result() {
     let out = scratch("full-disk");
     fs::create_dir_all(&out).expect("the target directory takes files");
-    // Where it is written until it is whole.
+    // The temporary name under which the file is written.
     let part = out.join("result.txt.part");
     let (json, earlier) = (out.join("result.json"), "{\"earlier\": true}");
     fs::write(&json, earlier).expect("the directory takes files");
@@ -242,15 +242,15 @@ fn a_directory_that_takes_nothing_does_not_cost_the_result() {
     }
 }
 
-/// A place in the target directory at which nothing is.
+/// Returns a path in the target directory, after removing any file or directory there.
 fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     path
 }
 
-/// Whether tests were started with SIGINT ignored, as by `&` in a script. The program then leaves it
-/// ignored, and there is nothing to test.
+/// Whether the tests were started with SIGINT ignored, as by `&` in a script. The program then
+/// leaves it ignored, and interruption cannot be tested.
 fn sigint_is_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -262,7 +262,7 @@ fn sigint_is_ignored() -> bool {
     is_ignored
 }
 
-/// Sends what Ctrl-C sends.
+/// Sends SIGINT, as Ctrl-C does.
 fn interrupt(process: u32) {
     let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
     assert!(sent.expect("every Unix has it").success());

@@ -1,4 +1,5 @@
-//! `docs/reference.md` and the program say the same: keys of files, properties, fields of JSON, columns of CSV.
+//! `docs/reference.md` and the program agree on keys of files, properties, fields of JSON and
+//! columns of CSV.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,14 +11,14 @@ use crate::{levelhead, scratch, stderr, traces};
 
 const REFERENCE: &str = include_str!("../../../../docs/reference.md");
 
-/// The part of the page below a heading.
+/// Returns the part of the page below a heading.
 fn section(heading: &str) -> &'static str {
     let start = format!("## {heading}\n");
     let (_, rest) = REFERENCE.split_once(&start).unwrap_or_else(|| panic!("no {start}"));
     rest.split("\n## ").next().unwrap_or(rest)
 }
 
-/// Names in the first column of the tables of a section, with what is said of each.
+/// Returns the names in the first column of a section's tables, with their descriptions.
 fn rows(heading: &str) -> Vec<(&'static str, &'static str)> {
     let rows = section(heading).lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| row.split_once("` | ")).collect()
@@ -70,7 +71,7 @@ fn every_property_is_in_the_reference() {
     assert_eq!(names("Properties of workloads"), known);
 }
 
-/// Paths of the fields that occur, with `*` where any name may stand.
+/// Collects the paths of all fields, with `*` in place of arbitrary names.
 fn fields(value: &Value, path: &str, documented: &BTreeSet<&str>, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -81,7 +82,7 @@ fn fields(value: &Value, path: &str, documented: &BTreeSet<&str>, found: &mut BT
                 if !documented.contains(format!("{path}.*").as_str()) {
                     found.insert(path.clone());
                 }
-                // What went in is as its files are.
+                // Inputs have the fields of their files.
                 if path != "inputs.*" {
                     fields(value, &path, documented, found);
                 }
@@ -92,7 +93,7 @@ fn fields(value: &Value, path: &str, documented: &BTreeSet<&str>, found: &mut BT
     }
 }
 
-/// Runs commands that print JSON, and holds what they print against the reference.
+/// Runs commands that print JSON, and compares the fields with the reference.
 fn assert_fields(heading: &str, commands: &[&str], source: &str) {
     let documented = names(heading);
     let mut found = BTreeSet::new();
@@ -105,7 +106,7 @@ fn assert_fields(heading: &str, commands: &[&str], source: &str) {
     }
     let unsaid: Vec<_> = found.iter().filter(|path| !documented.contains(path.as_str())).collect();
     assert!(unsaid.is_empty(), "{heading}: not in docs/reference.md: {unsaid:?}");
-    // What no run above had is at least a field of the program's.
+    // A documented field that no run printed must at least be a field in the source.
     for path in documented.into_iter().filter(|path| !found.contains(*path)) {
         let name = path.trim_end_matches(".*").rsplit('.').next().unwrap_or(path);
         let is_field = source.contains(&format!("pub {name}: "));
@@ -160,7 +161,7 @@ fn every_field_of_json_is_in_the_reference() {
     assert_fields("JSON of `levelhead device`", &jobs, &sources.concat());
 }
 
-/// Columns that the reference gives for a file of CSV.
+/// Returns the columns of a CSV file according to the reference.
 fn columns(file: &str) -> Vec<&'static str> {
     let lines = section("CSV").lines().skip_while(|line| !line.contains(file));
     let own = lines.enumerate().take_while(|(n, line)| *n == 0 || line.starts_with("| |"));

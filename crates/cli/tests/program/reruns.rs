@@ -1,4 +1,4 @@
-//! `rerun`: a result is enough to have its run again.
+//! `rerun`: a result is sufficient to repeat its run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::{SMALL, levelhead, refusal, result, scratch, stderr, text, traces};
 
-/// A file of that name with these contents.
+/// Writes a file with this name and contents. Returns its path.
 fn file(name: &str, contents: &str) -> PathBuf {
     let file = scratch(name);
     fs::write(&file, contents).expect("the target directory takes files");
     file
 }
 
-/// The result of a command, and a file of it with that name.
+/// Runs a command and saves its result to a file with this name.
 fn kept(name: &str, arguments: &[&str]) -> (Value, PathBuf) {
     let result = result(&[arguments, &["--json"]].concat());
     let file = file(name, &result.to_string());
     (result, file)
 }
 
-/// A file of the user's, made of a built-in one.
+/// Writes a user's file that is a modified copy of a built-in one.
 fn own(kind: &str, name: &str, from: &str, to: &str) -> PathBuf {
     let shown = levelhead(&["show", name, "--kind", kind]);
     let shown = String::from_utf8(shown.stdout).expect("it writes text");
@@ -29,7 +29,7 @@ fn own(kind: &str, name: &str, from: &str, to: &str) -> PathBuf {
     file(&format!("rerun-of-{name}.{kind}"), &shown.replace(from, to))
 }
 
-/// A run is had again when the files that it was made of are gone.
+/// Checks that a run can be repeated after its input files are deleted.
 fn assert_rerun(name: &str, arguments: &[&str], made_of: &[&Path]) {
     let (first, file) = kept(name, arguments);
     for file in made_of {

@@ -1,4 +1,4 @@
-//! Sweeps that are stopped, go on, are run in parts, or have combinations that are refused.
+//! Sweeps that are interrupted, resumed, split into shards, or have combinations that are refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use crate::{interrupt, scratch, sigint_is_ignored, text};
 const TINY: [&str; 5] = ["bench", "--records", "300", "--operations", "300"];
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// All files of a directory that do not tell the time, by name, as if the directory were called
-/// `it`.
+/// Returns all files of a directory except those with wall times, by name, with the directory's
+/// name replaced by `it`.
 fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut files = BTreeMap::new();
     let mut places = vec![directory.to_owned()];
@@ -56,7 +56,7 @@ fn assert_same(one: &Path, other: &Path) {
     }
 }
 
-/// How many runs of a sweep have a result.
+/// Counts the runs of a sweep that have a result.
 fn results(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).expect("it was made");
     entries.filter(|e| e.as_ref().expect("a name").path().join("result.json").is_file()).count()
@@ -90,7 +90,7 @@ fn a_sweep_that_was_killed_goes_on_and_gives_the_same_page() {
     assert!(ended.stderr.contains(&taken), "{}", ended.stderr);
     assert!(ended.stderr.contains(&format!("[1/{}]", 60 - there)), "{}", ended.stderr);
     assert_same(&whole, &killed);
-    // One that was interrupted has a page of what there was, which goes.
+    // An interrupted sweep has a page of the finished runs, which is replaced.
     if !sigint_is_ignored() {
         let cut = scratch("resumed-interrupted");
         let running = sweep(&cut, &[]);
@@ -105,7 +105,7 @@ fn a_sweep_that_was_killed_goes_on_and_gives_the_same_page() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert_same(&whole, &cut);
     }
-    // Once more: nothing is left to do, and the page is the same.
+    // A second resume has nothing left to do, and the page is the same.
     let ended = sweep(&killed, &["--resume"]).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("60 of 60 runs are taken") && !ended.stderr.contains("[1/"));
@@ -116,7 +116,7 @@ fn a_sweep_that_was_killed_goes_on_and_gives_the_same_page() {
 fn a_sweep_goes_on_with_nothing_else() {
     let out = scratch("resumed-other");
     let sweep = |flags: &[&str]| levelhead(&[&TINY[..], &["--out", text(&out)], flags].concat());
-    // Where nothing is, it begins.
+    // In an empty directory --resume starts the sweep.
     let ended = sweep(&["--queue-depth", "1,2", "--resume"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let before = files(&out);
@@ -135,7 +135,7 @@ fn a_sweep_goes_on_with_nothing_else() {
         assert!(ended.stderr.contains("--force to write over it"), "{}", ended.stderr);
     }
     assert_eq!(files(&out), before, "what is there stays");
-    // A result that is of something else, or damaged, is run again.
+    // A result that is damaged or of other inputs is run again.
     let result = out.join("01-1-deep/result.json");
     let contents = fs::read_to_string(&result).expect("it was written");
     let changed = contents.replace("\"threadcount\": \"1\"", "\"threadcount\": \"9\"");
@@ -183,7 +183,7 @@ fn shards_make_the_page_of_the_whole() {
     }
     sweep(&parts, &["--shard", "3/3"]);
     assert_same(&whole, &parts);
-    // On machines of their own, and set side by side then.
+    // Shards on separate machines, compared afterwards.
     for (out, shard) in apart.iter().zip(["1/2", "2/2"]) {
         sweep(out, &["--shard", shard]);
         assert_eq!(results(out), 5);
@@ -192,7 +192,7 @@ fn shards_make_the_page_of_the_whole() {
     let compared = levelhead(&["compare", one, two]);
     let rows = compared.stdout.lines().filter(|line| line.contains("-deep "));
     assert_eq!(rows.count(), 10, "{}", compared.stdout);
-    // Or put together.
+    // Or merged into one directory.
     for entry in fs::read_dir(&apart[1]).expect("it was made") {
         let from = entry.expect("a name").path();
         if from.is_dir() {
@@ -208,7 +208,7 @@ fn shards_make_the_page_of_the_whole() {
 #[test]
 fn combinations_that_are_refused_are_told_and_keep_no_other_from_its_end() {
     let out = scratch("refused");
-    // A hash table keeps no order that E's scans could follow.
+    // A hash table has no key order, so the scans of E are refused.
     let flags = ["--design", "pink,hash", "--workload", "a,e", "--out", text(&out)];
     let ended = levelhead(&[&TINY[..], &flags].concat());
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
@@ -235,7 +235,7 @@ fn combinations_that_are_refused_are_told_and_keep_no_other_from_its_end() {
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
     let status = |n: usize| &json["runs"][n]["status"];
     assert_eq!((status(3), status(0)), (&"refused".into(), &"done".into()));
-    // --force takes the place of all of it.
+    // --force replaces the whole sweep.
     let forced =
         ["--queue-depth", "1,2", "--seed", "1,2", "--out", text(&out), "--force", "--json"];
     let forced = levelhead(&[&TINY[..], &forced].concat());
@@ -252,8 +252,8 @@ fn combinations_that_are_refused_are_told_and_keep_no_other_from_its_end() {
 fn what_is_refused_before_the_work_is_told_at_once() {
     let out = scratch("refused-before");
     let bench = ["bench", "--operations", "300", "--out", text(&out), "--records"];
-    // More pairs than the drive has room for. Where all are refused nothing is done, as with a
-    // single run.
+    // More pairs than the drive holds. If all runs are refused, nothing is run, as for a single
+    // run.
     let ended = levelhead(&[&bench[..], &["60G", "--seed", "1,2"]].concat());
     assert_eq!((ended.code, out.exists()), (Some(1), false), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("levelhead: seed 1: "), "{}", ended.stderr);
@@ -270,7 +270,7 @@ fn what_is_refused_before_the_work_is_told_at_once() {
 fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
     let out = scratch("not-kept");
     fs::create_dir_all(&out).expect("the target directory takes files");
-    // A file in the place of its directory.
+    // A file in the place of the run's directory.
     fs::write(out.join("01-1-deep"), "mine").expect("the same");
     let flags = ["--queue-depth", "1,2", "--out", text(&out)];
     let sweep = |more: &[&str]| levelhead(&[&TINY[..], &flags, more].concat());

@@ -1,4 +1,4 @@
-//! Runs the program, and gives it up if it does not end.
+//! Runs the program, and kills it if it does not end.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -7,22 +7,22 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) struct Ended {
-    /// Its exit code; none if it was killed, also for want of an end.
+    /// The exit code; `None` if the process was killed, also after a timeout.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// A run under way. What it says goes to files, which unlike pipes never fill up.
+/// A run in progress. Its output goes to files, which unlike pipes never fill up.
 pub(crate) struct Running {
     pub child: Child,
     out: PathBuf,
     log: PathBuf,
 }
 
-/// Longest that a run may take: a hundred times what it takes on a machine with nothing else to do.
+/// Maximum time of a run: a hundred times that on an idle machine.
 const LONGEST: Duration = Duration::from_mins(1);
 const STEP: Duration = Duration::from_millis(10);
 
@@ -30,7 +30,7 @@ pub(crate) fn levelhead(arguments: &[impl AsRef<str>]) -> Ended {
     start(arguments, None).end()
 }
 
-/// Starts the program; its stdout goes to a file of ours unless it is given another.
+/// Starts the program. Its stdout goes to a file unless another target is given.
 pub(crate) fn start(arguments: &[impl AsRef<str>], stdout: Option<Stdio>) -> Running {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Running {
         self.end_within(LONGEST)
     }
 
-    /// Waits for the end, no longer than this.
+    /// Waits for the end, at most this long.
     pub(crate) fn end_within(mut self, longest: Duration) -> Ended {
         let mut code = None;
         let is_over =
@@ -84,14 +84,14 @@ impl Running {
         Ended { code, stdout, stderr }
     }
 
-    /// Waits until it has said so.
+    /// Waits until stderr contains `words`.
     pub(crate) fn wait_for(&self, words: &str) {
         let has_said = || fs::read_to_string(&self.log).is_ok_and(|text| text.contains(words));
         assert!(wait_until(LONGEST, has_said), "it never said {words}");
     }
 }
 
-/// Whether `is_so` comes true before so long.
+/// Waits until `is_so` returns true, at most this long. Returns whether it did.
 #[expect(clippy::disallowed_methods, reason = "the program runs in real time")]
 fn wait_until(longest: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     for _ in 0..longest.as_millis() / STEP.as_millis() {

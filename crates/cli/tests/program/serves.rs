@@ -1,4 +1,4 @@
-//! `levelhead serve` as a process: what it acknowledged is there after it was asked to end, and after it was killed.
+//! `levelhead serve` as a process: acknowledged writes survive SIGTERM and SIGKILL.
 
 mod crowd;
 mod hostile;

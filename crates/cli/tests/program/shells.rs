@@ -1,4 +1,4 @@
-//! What shells and `man` are told, and built-in files as files.
+//! Completion scripts, man pages and built-in files.
 
 use std::fs;
 use std::path::Path;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{scratch, stderr};
 
-/// A store in a directory of its own, which is removed in the end.
+/// A store in its own directory, which is removed at the end.
 struct Stand {
     directory: PathBuf,
 }
@@ -33,7 +33,7 @@ impl Stand {
         path.to_str().expect("the path is text").to_owned()
     }
 
-    /// A command on the store. Its answer.
+    /// Runs a command on the store. Returns its output.
     fn run(&self, command: &str, arguments: &[impl AsRef<OsStr>]) -> Output {
         self.fed(command, arguments, b"")
     }
@@ -42,7 +42,7 @@ impl Stand {
         run(&self.store(), command, arguments, input)
     }
 
-    /// A command that has to succeed. What it prints.
+    /// Runs a command that has to succeed. Returns its stdout.
     fn well(&self, command: &str, arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
         let output = self.run(command, arguments);
         assert!(output.status.success(), "{command}: {}", stderr(&output));
@@ -71,7 +71,7 @@ fn run(store: &Path, command: &str, arguments: &[impl AsRef<OsStr>], input: &[u8
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program was built");
-    // One that is refused reads nothing.
+    // A command that is refused does not read its input.
     let _ = child.stdin.take().expect("it is a pipe").write_all(input);
     child.wait_with_output().expect("our own process")
 }
@@ -187,14 +187,14 @@ fn a_dump_is_in_the_format_that_its_name_says() {
         stand.well("dump", &["--out", file.to_str().expect("the path is text")]);
         assert_eq!(fs::read_to_string(&file).expect("it was written"), text, "{name}");
     }
-    // One that is there stays as it is, unless that is wanted.
+    // An existing file is kept, except with --force.
     let there = stand.file("pairs.tsv", "mine");
     let refused = stand.run("dump", &["--out", &there]);
     assert!(stderr(&refused).contains("is there already"), "{}", stderr(&refused));
     assert_eq!(fs::read_to_string(&there).expect("it is there"), "mine");
     stand.well("dump", &["--out", &there, "--force"]);
     assert_eq!(fs::read_to_string(&there).expect("it is there"), "a\t1\n");
-    // A device stays one.
+    // A device is not replaced by a file.
     let link = stand.directory.join("null");
     std::os::unix::fs::symlink("/dev/null", &link).expect("Linux has it");
     stand.well("dump", &["--out", link.to_str().expect("the path is text")]);
@@ -408,7 +408,7 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
     let rails = over("stats", &["--windows", "rails", "--memtable", "8MiB"]);
     let table = String::from_utf8_lossy(&rails.stdout).into_owned();
     assert!(table.contains("windows      now ") && table.contains("of the journal"), "{table}");
-    // No drive of these tests has them: the store goes on without.
+    // The drives of these tests have no such windows: the store works without.
     let plm = over("put", &["--windows", "plm", "--memtable", "8MiB", "b", "2"]);
     assert!(plm.status.success() && stderr(&plm).contains("has no windows: "), "{}", stderr(&plm));
     let one = stand.run("put", &["--windows", "rails", "a", "1"]);
@@ -416,7 +416,7 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
     fs::remove_dir_all(&places[1]).expect("it is ours");
     let got = over("get", &["--windows", "rails", "--memtable", "8MiB", "a"]);
     assert_eq!(got.stdout, b"1\n", "{}", stderr(&got));
-    // Every command says so, to whoever looks.
+    // Every command reports it.
     for (command, arguments) in
         [("put", &["a", "1"][..]), ("get", &["a"]), ("scan", &[]), ("stats", &[])]
     {
@@ -424,7 +424,7 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
         assert!(output.status.success(), "{command}: {}", stderr(&output));
         assert!(stderr(&output).contains("two is lost: "), "{command}: {}", stderr(&output));
     }
-    // A name mistyped is no loss, to whoever reads or writes.
+    // A mistyped path does not count as a loss, neither for reads nor for writes.
     let mistyped = stand.directory.join("tow");
     let mistyped = mistyped.to_str().expect("the path is text");
     let three = places[2].to_str().expect("the path is text");
@@ -520,7 +520,8 @@ fn a_store_is_verified_backed_up_and_repaired() {
     let table = String::from_utf8_lossy(&damaged.stdout).into_owned();
     assert_eq!(damaged.status.code(), Some(1), "{table}{}", stderr(&damaged));
     assert!(table.contains("data, at byte ") && table.contains("between k"), "{table}");
-    // So is what is dumped or read: no pair is left out in silence, and what a file has of it is no file.
+    // The same for `dump` and reads: no pair is left out silently, and an incomplete file is
+    // removed.
     let file = stand.directory.join("dumped");
     let dumped = run(&copy, "dump", &["--out", file.to_str().expect("the path is text")], b"");
     assert_eq!(dumped.status.code(), Some(2), "{}", stderr(&dumped));
@@ -533,7 +534,7 @@ fn a_store_is_verified_backed_up_and_repaired() {
     assert_eq!(scanned.status.code(), Some(2), "{}", stderr(&scanned));
     let refused = run(&copy, "backup", &["--to", &format!("{to}-2")], b"");
     assert_eq!(refused.status.code(), Some(1), "a backup has all pairs: {}", stderr(&refused));
-    // Nor is it a store that lost a file.
+    // It is not reported as a store that lost a file, either.
     let unfinished = run(Path::new(&format!("{to}-2")), "get", &["k0000"], b"");
     assert!(stderr(&unfinished).contains("that was not finished"), "{}", stderr(&unfinished));
     let saved = stand.directory.join("saved");
@@ -566,14 +567,16 @@ fn a_store_is_verified_backed_up_and_repaired() {
     assert!(table.contains("does not open") && table.contains("LEVELHEAD"), "{table}");
     let found = run(&out, "scan", &["--keys-only"], b"");
     let found = String::from_utf8(found.stdout).expect("keys are text");
-    // At least the same: pages of the log that were not erased yet may have what is damaged in the data.
+    // At least the same keys: pages of the log that are not erased yet may contain data that is
+    // damaged elsewhere.
     let found: BTreeSet<&str> = found.lines().collect();
     assert!(left.lines().all(|key| found.contains(key)), "{} pairs were found", found.len());
     let none = stand.directory.join("none");
     assert_eq!(run(&none, "repair", &paths, b"").status.code(), Some(2));
 }
 
-/// Flips a byte of a value that was written long before the last flush, wherever it stands.
+/// Flips a byte of a value that was written long before the last flush, in all places where it is
+/// stored.
 fn damage(store: &Path) {
     let path = store.join("data");
     let mut bytes = fs::read(&path).expect("it is there");

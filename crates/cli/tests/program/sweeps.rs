@@ -1,4 +1,4 @@
-//! Several runs at once, results side by side, files to copy.
+//! Several runs at once, results side by side, and built-in files as templates.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::run::start;
 use crate::{SMALL, interrupt, levelhead, scratch, sigint_is_ignored, stderr, text};
 
-/// What a command prints, which has to succeed.
+/// Runs a command that has to succeed. Returns its stdout.
 fn shown(arguments: &[&str]) -> String {
     let output = levelhead(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     String::from_utf8(output.stdout).expect("it writes text")
 }
 
-/// A result without what depends on the machine.
+/// Returns a result without machine-dependent fields.
 fn result(json: &str) -> Value {
     let mut result: Value = serde_json::from_str(json).expect("it is JSON");
     result.as_object_mut().expect("it is an object").remove("host");
@@ -76,7 +76,7 @@ fn several_values_make_a_run_each_and_threads_change_nothing() {
         .concat(),
     );
     assert_eq!(result(&alone), result(&file(&one[7], "result.json")));
-    // What was written can be set side by side again.
+    // Written results can be compared again.
     let again = shown(&["compare", text(&directories[0])]);
     assert!(again.contains("readproportion") && again.contains("queue_depth"), "{again}");
 }
@@ -127,7 +127,8 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
         shown(&[&SMALL[..], &flags].concat())
     };
     sweep("1,2,4");
-    // Somebody's own files: one among the results, a directory that is called as one of ours, one beside.
+    // Files of the user: one among the results, a directory named like one of ours, and one next to
+    // them.
     for (directory, file) in
         [("03-4-deep", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
     {
@@ -143,7 +144,7 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
     fs::remove_dir_all(out.join("07-mine")).expect("ours");
     let table = shown(&["compare", text(&out), "--out", text(&out), "--force"]);
     assert!(!table.contains("01-1") && runs(&names()).len() == 3, "{table}");
-    // One run in the place of several.
+    // A single run replaces several.
     shown(&[&SMALL[..], &["--out", text(&out), "--force"]].concat());
     let left = names();
     assert_eq!(runs(&left), ["03-4-deep"], "{left:?}");
@@ -167,7 +168,7 @@ fn a_sweep_leaves_results_alone_that_stand_beside_its_own() {
         shown(&[&job[..], &sweep, force].concat());
         assert_eq!(file(&day, "result.json"), before);
     }
-    // Nor does a single run that takes the place of the sweep.
+    // Nor does a single run that replaces the sweep.
     shown(&[&job[..], &["--force", "--out", text(&out)]].concat());
     assert_eq!(file(&day, "result.json"), before);
 }
@@ -211,7 +212,7 @@ fn jobs_come_from_the_command_line_and_flags_change_those_of_files() {
     assert_eq!((&json["job"], &stream["rw"]), (&"randread".into(), &"randread".into()));
     assert_eq!((&stream["depth"], &stream["block_bytes"]), (&32.into(), &4096.into()));
     assert_eq!(json["inputs"]["job"]["stream"][0]["depth"], 32);
-    // The same as a file.
+    // The same job as a file.
     let file = scratch("randread.toml");
     let _ = fs::remove_file(&file);
     let toml = "name = \"randread\"\n[[stream]]\nrw = \"randread\"\nbs = \"4KiB\"\niodepth = 16\nruntime = 0.01\n";

@@ -1,4 +1,4 @@
-//! Traces that are replayed: of each format one that looks like a real one, on a drive or a store.
+//! Replayed traces: for each format a realistic one, on a drive or a store.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ const ROCKSDB: &str = "0x00000000000000016B65795F 1 0 100 1591000000000000
 0x00000000000000016B65795F 2 0 0 1591000000300700
 ";
 
-/// A trace as a file.
+/// Writes a trace to a file. Returns its path.
 pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     let directory = scratch(&format!("trace-{name}"));
     fs::create_dir_all(&directory).expect("the target directory takes files");
@@ -56,7 +56,7 @@ pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What the program gives of a trace, as JSON without what depends on the machine, and what it says.
+/// Replays a trace. Returns the result as JSON without machine-dependent fields, and stderr.
 fn run(command: &str, path: &std::path::Path) -> (Value, String) {
     let path = path.to_str().expect("the path is text");
     let words = command.replace("TRACE", path);

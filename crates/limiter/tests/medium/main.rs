@@ -1,4 +1,4 @@
-//! A limited medium over one that is plain, in virtual time.
+//! A limited medium over a plain one, in virtual time.
 
 mod memory;
 
@@ -14,7 +14,7 @@ use crate::memory::{MemoryMedium, SHAPE};
 const MB: u64 = 1_000_000;
 const END: Nanos = Nanos::from_millis(10_000);
 
-/// A limited medium, what is inside, and the runtime.
+/// A limited medium, its inner medium, and the runtime.
 struct Stand {
     rt: Runtime,
     handle: Handle,
@@ -35,7 +35,8 @@ fn images(pages: u32) -> Vec<PageImage> {
 }
 
 impl Stand {
-    /// A job that writes runs of `pages` to an extent of its own, one after the other, for ever.
+    /// Spawns a task that writes runs of `pages` to an extent of its own, one after the other,
+    /// forever.
     fn write_forever(&self, extent: u32, pages: u32, class: IoClass) {
         let medium = self.medium.clone();
         self.handle.spawn("writer", async move {
@@ -79,7 +80,7 @@ fn a_rate_holds_within_two_bursts_at_all_times() {
 #[test]
 fn flushes_go_first_and_compactions_do_not_starve() {
     let stand = stand(&LimiterOptions::rate_limiter(MB));
-    // Flushes alone would use all of it up.
+    // Flushes alone would use the whole rate.
     for extent in 0..4 {
         stand.write_forever(extent, 50, IoClass::Flush);
     }
@@ -159,7 +160,8 @@ fn an_auto_tuned_rate_falls_where_nobody_uses_it_up() {
     assert_eq!(medium.stats().bytes_per_second, MB / 10);
 }
 
-/// What internal work got, in bytes a second by class, while clients read so many bytes a second.
+/// Returns the bytes per second of internal work by class, while clients read `of_clients` bytes
+/// per second.
 fn silk_beside(of_clients: u64) -> [u64; 3] {
     let options = LimiterOptions { silk: Some(silk()), rate_limiter: None };
     let stand = stand(&options);
@@ -188,7 +190,7 @@ fn silk_beside(of_clients: u64) -> [u64; 3] {
     classes.map(|class| stand.bytes(class) / 10)
 }
 
-/// 20 MB/s, of which 5 are the floor.
+/// 20 MB/s with a floor of 5 MB/s.
 fn silk() -> SilkOptions {
     SilkOptions { hysteresis_bytes_per_second: MB, ..SilkOptions::new(20 * MB, "a test") }
 }
@@ -200,7 +202,7 @@ fn internal_work_gets_what_clients_leave_and_the_floor_in_any_case() {
         let (of_l0, in_all) = (got[1], got.iter().sum::<u64>());
         let expected = expected * MB;
         assert!(in_all.abs_diff(expected) < expected / 10, "beside {of_clients}: {got:?}");
-        // It reads 20 kB at a time and waits for each, so it leaves something.
+        // This task reads 20 kB at a time and waits for each read, so it leaves some bandwidth.
         assert!(of_l0 > got[2] / 20, "beside {of_clients}: {got:?}");
     }
 }
@@ -213,7 +215,7 @@ fn appends_to_an_extent_stay_in_order_whatever_they_are_for() {
         let class = if n % 2 == 0 { IoClass::GcWrite } else { IoClass::Flush };
         under_way.push(stand.medium.append(PageNo(n), images(1), class));
     }
-    // Nobody has to wait for them in order, or at all.
+    // They proceed in order even if their futures are dropped.
     under_way.truncate(10);
     stand.rt.run_until(END);
     let commands = stand.inside.commands.borrow();

@@ -1,4 +1,5 @@
-//! A medium that notes what reaches it, and when. An append takes 100 us; a power cut loses what is under way.
+//! A medium that records the commands it receives, with their times. An append takes 100 us; a
+//! power cut loses appends in progress.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub(crate) struct Command {
     pub class: IoClass,
 }
 
-/// Clones are handles to the same.
+/// A medium in memory. Clones share its contents.
 #[derive(Clone)]
 pub(crate) struct MemoryMedium {
     handle: Handle,
@@ -47,7 +48,8 @@ impl MemoryMedium {
         self.commands.borrow_mut().push(command);
     }
 
-    /// Bytes that have reached the medium by `until`, of the classes that `counts`.
+    /// Returns the bytes that have reached the medium by `until`, of the classes that `counts`
+    /// accepts.
     pub(crate) fn bytes_by(&self, until: Nanos, counts: impl Fn(IoClass) -> bool) -> u64 {
         let commands = self.commands.borrow();
         let counted = commands.iter().filter(|it| it.at <= until && counts(it.class));

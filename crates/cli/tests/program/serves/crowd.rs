@@ -1,4 +1,4 @@
-//! Ten thousand connections that do nothing.
+//! Ten thousand idle connections.
 
 use std::net::TcpStream;
 
@@ -8,10 +8,10 @@ use server::resp::Value;
 use super::process::{Client, Process, Scratch};
 
 const CROWD: usize = 10_000;
-/// Files that a process has open besides.
+/// Open files of a process besides its connections.
 const BESIDES: u64 = 500;
 
-/// Whether this process may have so many files open; it asks for it.
+/// Raises the limit of open files to `files`. Returns whether that is allowed.
 fn may_open(files: u64) -> bool {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < files) {
@@ -21,7 +21,7 @@ fn may_open(files: u64) -> bool {
     getrlimit(Resource::Nofile).current.is_none_or(|current| current >= files)
 }
 
-/// Bytes of memory that a process has.
+/// Returns the resident memory of a process, in bytes.
 pub(super) fn resident(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -46,7 +46,7 @@ fn ten_thousand_idle_connections() {
             stream.unwrap_or_else(|error| panic!("connection {number}: {error}"))
         })
         .collect();
-    // All were let in when the last one is answered.
+    // Once the last connection is answered, all have been accepted.
     let mut last = Client::connect(server.address);
     assert_eq!(last.ask(&[b"PING"]), Value::Simple("PONG".to_owned()));
     let each = (resident(server.id()) - before) / CROWD as u64;

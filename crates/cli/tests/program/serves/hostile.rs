@@ -1,4 +1,4 @@
-//! A hundred connections that mean ill, while somebody works.
+//! A hundred hostile connections beside a client that works.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use super::crowd::resident;
 use super::process::{Client, Process, Scratch};
 
 const HOSTILE: usize = 100;
-/// What the server is told that all connections may hold.
+/// The limit on the buffers of all connections, in MiB.
 const CLIENTS_MIB: u64 = 48;
 
 fn encode(words: &[&[u8]]) -> Vec<u8> {
@@ -22,36 +22,36 @@ fn encode(words: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// What they send; none of them reads what it is told.
+/// Returns the bytes that the attackers send. None of them reads replies.
 fn attacks() -> [Vec<u8>; 8] {
     let set = encode(&[b"SET", b"hostile", &vec![b'v'; 10_000]]);
     [
-        // Lengths that are claimed, with nothing behind them.
+        // Lengths without the data.
         b"*1048576\r\n$8388608\r\n".to_vec(),
         b"*2\r\n$3\r\nGET\r\n$99999999999999999999\r\n".to_vec(),
-        // Half a command of a million arguments, each of which is remembered.
+        // Half a command of a million arguments, each of which is kept in memory.
         [&b"*1048576\r\n"[..], &b"$0\r\n\r\n".repeat(1_000_000)].concat(),
         // Half a command with a long argument.
         [&b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$8000000\r\n"[..], &vec![b'x'; 6 << 20]].concat(),
-        // Replies that nobody takes.
+        // Replies that are never read.
         encode(&[b"GET", b"big"]).repeat(20_000),
-        // A transaction that never comes to its end.
+        // A transaction that is never completed.
         [encode(&[b"MULTI"]), set.repeat(500)].concat(),
-        // Lines without an end, and bytes that are no protocol.
+        // Lines without an end, and bytes that are no valid protocol.
         b"GET ".repeat(15_000),
         (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect(),
     ]
 }
 
-/// Sends as much as is taken without waiting long, and keeps the connection.
+/// Sends as much as the server accepts without a long wait, and keeps the connection open.
 fn attack(mut stream: TcpStream, bytes: &[u8]) -> TcpStream {
     let _ = stream.set_write_timeout(Some(std::time::Duration::from_millis(300)));
-    // It may be hung up on, or be made to wait: both are right.
+    // The server may close the connection or let it wait: both are correct.
     let _ = stream.write_all(bytes);
     stream
 }
 
-/// Bytes in buffers of connections, as the server accounts for them.
+/// Returns the bytes in buffers of connections by the server's own accounting.
 fn held(client: &mut Client) -> u64 {
     let Value::Bulk(info) = client.ask(&[b"INFO", b"clients"]) else { panic!("no text") };
     let text = String::from_utf8(info).expect("text");
@@ -85,7 +85,7 @@ fn a_hundred_hostile_connections_take_bounded_memory_and_stall_nobody() {
             thread.spawn(run).expect("a thread")
         })
         .collect();
-    // Whoever behaves is served: a reply that takes ten seconds fails the test.
+    // A well-behaved client is served: a reply that takes ten seconds fails the test.
     let (mut most, mut most_held) = (0, 0);
     let mut rounds = 0;
     while rounds < 200 || attackers.iter().any(|attacker| !attacker.is_finished()) {
@@ -103,10 +103,11 @@ fn a_hundred_hostile_connections_take_bounded_memory_and_stall_nobody() {
         connections.len(),
         most_held >> 20
     );
-    // What a connection has just read, or was just told, may be above it until somebody has gone.
+    // Data that was just read or just sent may exceed the limit until a connection has been closed.
     assert!(most_held <= (CLIENTS_MIB + 4) << 20, "{most_held} bytes are held");
-    // Without a bound they take 589 MiB. Half of it beside is the margin that docs/serve.md states: what is under way on eight threads, and
-    // what the allocator has around it. 45 to 59 were measured.
+    // Without a limit the attackers take 589 MiB. Half of the limit on top is the margin that
+    // docs/serve.md states, for work in progress on eight threads and the allocator's overhead. 45
+    // to 59 MiB were measured.
     let bound = CLIENTS_MIB * 3 / 2;
     assert!(grown <= bound, "{grown} MiB for {} connections", connections.len());
     drop(connections);

@@ -1,4 +1,4 @@
-//! Servers that end in the midst of writes.
+//! Servers that end during writes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use server::resp::Value;
 
 use super::process::{Client, Process, Scratch};
 
-/// Rounds of each test; `LEVELHEAD_ROUNDS` asks for more.
+/// Rounds of each test; `LEVELHEAD_ROUNDS` overrides it.
 const ROUNDS: u64 = 20;
 /// Clients that write.
 const WRITERS: u64 = 4;
-/// Commands that a client has under way.
+/// Pipelined commands of a client.
 const DEPTH: u64 = 8;
 /// Rounds on one store, before it is full.
 const ROUNDS_EACH: u64 = 20;
@@ -37,10 +37,12 @@ fn counter(writer: u64) -> Vec<u8> {
     format!("counter:{writer}").into_bytes()
 }
 
-/// What was acknowledged to each writer: keys up to this one, and as much on its counter.
+/// The acknowledged writes of each writer: keys below this number; its counter is at least this
+/// number.
 type Acknowledged = [u64; WRITERS as usize];
 
-/// Sets keys from `first` on and counts each of them, until the server is gone. How many were acknowledged, all before included.
+/// Sets keys from `first` on and counts each of them, until the server is gone. Returns the number
+/// acknowledged, `first` included.
 fn write(mut client: Client, writer: u64, first: u64, seen: &AtomicU64) -> u64 {
     let mut acknowledged = first;
     loop {
@@ -64,7 +66,7 @@ fn write(mut client: Client, writer: u64, first: u64, seen: &AtomicU64) -> u64 {
     }
 }
 
-/// Has clients write for a while. What is to be asked when the server is gone.
+/// Lets clients write for a while. Returns their threads, to be joined once the server is gone.
 fn load(address: SocketAddr, before: &Acknowledged, millis: u64) -> Vec<JoinHandle<u64>> {
     let seen = Arc::new(AtomicU64::new(0));
     let writers = (0..WRITERS).zip(before).map(|(writer, &first)| {
@@ -80,7 +82,7 @@ fn load(address: SocketAddr, before: &Acknowledged, millis: u64) -> Vec<JoinHand
     writers
 }
 
-/// Everything that was acknowledged, from the keys `from` on, is there.
+/// Checks that all acknowledged keys from `from` on exist.
 fn check(address: SocketAddr, from: &Acknowledged, to: &Acknowledged, what: &str) {
     let mut client = Client::connect(address);
     for (writer, (&from, &to)) in (0..WRITERS).zip(from.iter().zip(to)) {
@@ -91,7 +93,8 @@ fn check(address: SocketAddr, from: &Acknowledged, to: &Acknowledged, what: &str
         };
         let counted: u64 = counted.expect("a number");
         assert!(counted >= to, "{what}: {counted} on counter {writer}, {to} acknowledged");
-        // What was carried out and never answered counts too; it is what is under way at most, each time.
+        // The counter includes commands that were executed but not answered: at most the pipelined
+        // ones of each round.
         let numbers: Vec<u64> = (from..to).collect();
         for numbers in numbers.chunks(200) {
             let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(writer, *number)).collect();
@@ -108,7 +111,7 @@ fn check(address: SocketAddr, from: &Acknowledged, to: &Acknowledged, what: &str
     }
 }
 
-/// Ends servers again and again, in the midst of writes.
+/// Ends servers repeatedly during writes.
 fn rounds_of(name: &str, durability: &str, rounds: u64, end: fn(Process)) {
     let scratch = Scratch::new(&format!("serves-{name}-{durability}"));
     let more = ["--durability", durability];
@@ -148,7 +151,7 @@ fn a_kill_loses_nothing_that_was_acknowledged_by_itself() {
     rounds_of("killed", "each", rounds(), Process::kill);
 }
 
-/// Whatever the durability: a server that is asked to end makes durable what it has.
+/// With any durability, a server that is asked to end makes all its data durable.
 #[test]
 fn being_asked_to_end_loses_nothing() {
     for durability in ["group", "interval", "none"] {
@@ -163,7 +166,8 @@ fn part(writer: u64, part: u64) -> Vec<u8> {
     format!("part:{writer}:{part}").into_bytes()
 }
 
-/// One transaction: a number in some strings, in a field, as a score, and one more member of a set.
+/// Returns a transaction: a number in some strings, in a hash field and as a score, and one more
+/// member of a set.
 fn transaction(writer: u64, number: u64) -> Vec<Vec<Vec<u8>>> {
     let own = |kind: &str| format!("{kind}:{writer}").into_bytes();
     let text = number.to_string().into_bytes();
@@ -176,7 +180,8 @@ fn transaction(writer: u64, number: u64) -> Vec<Vec<Vec<u8>>> {
     commands
 }
 
-/// Transactions, two under way at a time, until the server is gone. The last number that was acknowledged.
+/// Executes transactions, two at a time, until the server is gone. Returns the last number
+/// acknowledged.
 fn transact(mut client: Client, writer: u64, seen: &AtomicU64) -> u64 {
     let replies = transaction(writer, 0).len();
     let mut acknowledged = 0;
@@ -202,7 +207,7 @@ fn transact(mut client: Client, writer: u64, seen: &AtomicU64) -> u64 {
     }
 }
 
-/// What the parts of a writer's transactions say: the same, all of them.
+/// Checks that all parts of a writer's transactions have the same number.
 fn check_transactions(client: &mut Client, writer: u64, acknowledged: u64, what: &str) {
     let own = |kind: &str| format!("{kind}:{writer}").into_bytes();
     let number = |value: Value| match value {
@@ -221,7 +226,7 @@ fn check_transactions(client: &mut Client, writer: u64, acknowledged: u64, what:
     assert_eq!((field, members), (first, first), "{what}: the hash and the sorted set");
 }
 
-/// Whatever was under way when it was killed: all of a transaction is there, or nothing.
+/// After a kill every transaction is present completely or not at all.
 #[test]
 fn a_kill_leaves_all_of_a_transaction_or_nothing() {
     for round in 0..rounds().div_ceil(2) {
@@ -247,7 +252,7 @@ fn a_kill_leaves_all_of_a_transaction_or_nothing() {
         let again = Process::start(&scratch.0, &more);
         let mut client = Client::connect(again.address);
         for (writer, &number) in (0..WRITERS).zip(&acknowledged) {
-            // What is acknowledged with these is durable a little later.
+            // With the other settings an acknowledged transaction becomes durable a little later.
             let least = if matches!(durability, "group" | "each") { number } else { 0 };
             let what = format!("{durability}, round {round}, writer {writer}");
             check_transactions(&mut client, writer, least, &what);

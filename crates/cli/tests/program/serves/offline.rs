@@ -1,4 +1,4 @@
-//! What a server wrote, seen from a shell once it has gone.
+//! Data that a server wrote, read from a shell after the server has ended.
 
 use server::resp::Value;
 

@@ -1,4 +1,4 @@
-//! A server in a process of its own, and a client.
+//! A server in its own process, and a client.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use server::resp::Value;
 
-/// A directory that is empty, and goes when nobody needs it any more.
+/// An empty directory that is removed on drop.
 pub(crate) struct Scratch(pub PathBuf);
 
 impl Scratch {
@@ -25,16 +25,16 @@ impl Drop for Scratch {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Process {
     child: Child,
     pub address: SocketAddr,
-    // What it says later must not find the pipe closed.
+    // Later output of the server must not find the pipe closed.
     _out: BufReader<ChildStdout>,
 }
 
 impl Process {
-    /// Starts one, and waits until clients may come.
+    /// Starts a server, and waits until it accepts clients.
     pub(crate) fn start(directory: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_levelhead"))
             .arg("serve")
@@ -60,13 +60,13 @@ impl Process {
         self.child.id()
     }
 
-    /// As by kill -9.
+    /// Kills the server as by kill -9.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("our own process");
         self.child.wait().expect("our own process");
     }
 
-    /// By SIGTERM; it has to end well.
+    /// Stops the server with SIGTERM; it has to exit with success.
     pub(crate) fn stop(mut self) {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("our own process");
@@ -77,13 +77,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A test that failed leaves no server behind.
+        // A failed test leaves no server behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A client that waits ten seconds for a reply at most.
+/// A client that waits at most ten seconds for a reply.
 pub(crate) struct Client {
     stream: TcpStream,
     read: Vec<u8>,
@@ -97,7 +97,7 @@ impl Client {
         Self { stream, read: Vec::new() }
     }
 
-    /// False once the server is gone.
+    /// Sends commands. Returns false once the server is gone.
     pub(crate) fn send(&mut self, commands: &[Vec<Vec<u8>>]) -> bool {
         let mut bytes = Vec::new();
         for words in commands {
@@ -111,7 +111,7 @@ impl Client {
         self.stream.write_all(&bytes).is_ok()
     }
 
-    /// The next reply; nothing once the server is gone.
+    /// Returns the next reply; `None` once the server is gone.
     pub(crate) fn receive(&mut self) -> Option<Value> {
         loop {
             if let Ok((value, length)) = Value::decode(&self.read) {
