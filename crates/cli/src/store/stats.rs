@@ -135,7 +135,8 @@ fn windows_json(windows: &WindowStatistics) -> Value {
 pub(crate) fn windows_text(windows: &WindowStatistics) -> String {
     let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut text = format!(
-        "now {members}; {} slots; pages read: {} where they are, {} rebuilt, {} from plm_cache; {} stripes waited for room in it;          writes outside slots: {} of the journal, {} others",
+        "now {members}; {} slots; pages read: {} where they are, {} rebuilt, {} from plm_cache; \
+         {} stripes waited for room in it; writes outside slots: {} of the journal, {} others",
         count_text(windows.slots),
         count_text(windows.direct_reads),
         count_text(windows.rebuilt_reads),
