@@ -1,5 +1,5 @@
 //! Planted faults of the tree: deliberate bugs that the model tests must catch. Compiled only with
-//! the feature `planted-faults`, which only tests enable.
+//! the feature `test-hooks`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

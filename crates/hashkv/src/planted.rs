@@ -1,5 +1,5 @@
 //! Planted faults of the hash table: deliberate bugs that the model tests must catch. Compiled in only with
-//! the feature `planted-faults`, which nothing but tests asks for.
+//! the feature `test-hooks`, which nothing but tests asks for.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

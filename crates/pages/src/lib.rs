@@ -39,7 +39,7 @@ pub mod parked;
 pub mod planted;
 mod records;
 pub mod salvage;
-#[cfg(any(test, feature = "specimens"))]
+#[cfg(any(test, feature = "test-hooks"))]
 pub mod specimens;
 pub mod stats;
 pub mod store;

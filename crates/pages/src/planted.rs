@@ -1,5 +1,5 @@
 //! Planted faults of what every index stands on: deliberate bugs that the model tests must catch.
-//! Compiled in only with the feature `planted-faults`, which nothing but tests asks for.
+//! Compiled in only with the feature `test-hooks`, which nothing but tests asks for.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

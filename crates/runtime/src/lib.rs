@@ -32,7 +32,7 @@
 
 mod carrier;
 mod channel;
-#[cfg(feature = "count-allocations")]
+#[cfg(feature = "test-hooks")]
 pub mod counted;
 mod executor;
 mod io_class;

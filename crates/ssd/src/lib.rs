@@ -36,7 +36,7 @@ mod prefill;
 mod profile;
 mod read_cache;
 mod set;
-#[cfg(feature = "specimens")]
+#[cfg(feature = "test-hooks")]
 pub mod specimens;
 mod stale_pages;
 mod stats;

@@ -14,7 +14,7 @@
 //!  fault ......... a bug to plant
 //!  tally ......... what happened
 //! ```
-//! The same seed runs the same way. Bugs are planted with the feature `planted-faults` only.
+//! The same seed runs the same way.
 
 #![forbid(unsafe_code)]
 

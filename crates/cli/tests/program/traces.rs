@@ -135,8 +135,8 @@ fn replays_that_fall_behind_their_times_say_by_how_much() {
         &path,
     );
     assert!(json["streams"][0]["late_s"].as_f64() > Some(0.0), "{json} {said}");
-    let text: String =
-        (1..400).map(|at| format!("0x00000000000000016B65795F 1 0 100 {}\n", 10 * at)).collect();
+    let line = |at: u64| format!("0x00000000000000016B65795F 1 0 100 {}", 10 * at);
+    let text = (1..400).map(line).collect::<Vec<_>>().join("\n");
     let path = file("hurried.txt", &text);
     let (json, _) = run("bench --trace TRACE --queue-depth 1 --replay-time-scale 100000", &path);
     assert!(json["late_s"].as_f64() > Some(0.0), "{json}");

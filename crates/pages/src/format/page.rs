@@ -328,7 +328,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Makes a page of any bytes that are long enough for one: for tests of what stands behind the checksum.
-#[cfg(any(test, feature = "specimens"))]
+#[cfg(any(test, feature = "test-hooks"))]
 pub fn reseal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES || bytes.len() > MAX_PAGE_BYTES as usize {
         return;
