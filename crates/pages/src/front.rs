@@ -1,8 +1,8 @@
-//! The front of a store: what stands between its clients and its index, whichever index that is.
+//! The front of a store: the layer between its clients and any kind of index.
 //!
-//! Writes wait for room, get a sequence number, go into the active memtable and are acknowledged; a
-//! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
-//! what the index has to say about it comes through [`Index`].
+//! Writes wait for room, get a sequence number, go into the active memtable and are acknowledged. A
+//! full memtable is frozen and handed to the flush. The front decides which writes wait and which
+//! are refused; it asks the index through [`Index`].
 
 mod admission;
 #[cfg(test)]
@@ -40,55 +40,58 @@ use crate::store::space::{Claimant, Need};
 use crate::store::sweep::Sweep;
 use crate::store::{Lack, PageStore};
 
-/// What the front asks of the index behind it.
+/// The index, as the front uses it.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
 pub trait Index {
-    /// Whether `key` has a value, and `work` charged on the way.
+    /// Returns whether `key` has a value. Charges `work` on the way.
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError>;
 
-    /// What the index says to a client's put.
+    /// Returns whether the index has room for a client's put.
     fn admits_put(&self) -> Admission;
 
-    /// What it says to a delete. That makes room, so it waits only for memory that background work is
-    /// about to give back.
+    /// Returns whether the index has room for a delete. A delete frees space, so it waits only for
+    /// memory that background work is about to free.
     fn admits_delete(&self) -> Admission;
 
-    /// How long a write of `bytes` that is admitted is delayed, because background work is behind.
+    /// Returns the delay of an admitted write of `bytes` bytes, because background work is behind.
     fn delay(&self, _bytes: u64) -> Nanos {
         Nanos::ZERO
     }
 
-    /// Whether writes are delayed still.
+    /// Whether writes are still delayed.
     fn is_delayed(&self) -> bool {
         false
     }
 
-    /// Whether background work has come to its end since the last write, so that it gives no more room.
+    /// Whether background work has finished since the last write, so that it will free no more
+    /// space.
     fn has_rested(&self) -> bool {
         true
     }
 
-    /// Whether what is written is to be flushed at once, because only that can make room.
+    /// Whether the active memtable should be flushed at once, because only that can free space.
     fn wants_flush(&self) -> bool;
 
-    /// The newest snapshot, for which replaced versions are kept.
+    /// Returns the newest snapshot. Replaced versions are kept for it.
     fn newest_snapshot(&self) -> Option<Sequence>;
 }
 
-/// How much the memtables hold.
+/// The limits of the memtables.
 #[derive(Clone, Copy, Debug)]
 pub struct MemtableLimits {
     /// Writes in a memtable before it is flushed.
     pub entries: usize,
     /// Bytes of objects in a memtable before it is flushed.
     pub bytes: u64,
-    /// Pages by which a memtable makes the index grow at most.
+    /// The most pages by which one memtable can grow the index.
     pub index_pages: u32,
-    /// Bytes by which a memtable makes the checkpoints of a manifest grow at most; 0 if there is none.
+    /// The most bytes by which one memtable can grow the manifest's checkpoints; 0 without a
+    /// manifest.
     pub checkpoint_bytes: u64,
-    /// Full memtables that may wait for their flush.
+    /// The number of frozen memtables that may wait for their flush.
     pub frozen: usize,
-    /// Whether puts leave room for batches that make room: some extents, for a sixteenth of a memtable.
+    /// Whether puts leave room for batches that free space: some extents, for a sixteenth of a
+    /// memtable.
     pub leaves_room: bool,
 }
 
@@ -96,30 +99,31 @@ pub struct MemtableLimits {
 pub struct Front<M> {
     pub(crate) store: Rc<PageStore<M>>,
     pub(crate) limits: MemtableLimits,
-    /// What [`reserve::extents_of_memtables`] gives, which each write asks for.
+    /// The result of [`reserve::extents_of_memtables`], kept because each write needs it.
     extents_of_memtables: usize,
-    /// Extents that puts leave for batches that make room.
+    /// Extents that puts leave for batches that free space.
     left_for_exchange: usize,
-    /// What was written and is not in the index yet.
+    /// Writes that are not in the index yet.
     pub memtables: RefCell<Memtables>,
-    /// The number of the newest write.
+    /// The sequence number of the newest write.
     pub sequence: Cell<Sequence>,
-    /// Keys of conditional writes under way.
+    /// Keys of conditional writes in progress.
     watched: Watched,
-    /// Memtables flushed so far.
+    /// The number of memtables flushed so far.
     pub(crate) flushes: Cell<u64>,
-    /// Those of them whose flush is not durable: the log keeps them, and they count as frozen.
+    /// The number of flushed memtables whose flush is not durable. The log keeps them, and they
+    /// count as frozen.
     uncommitted: Cell<usize>,
-    /// How far those are that are under way.
+    /// The progress of the flushes under way.
     order: Flushes,
     /// The log, if writes need one to survive a power cut.
     pub log: RefCell<Option<Rc<Log<M>>>>,
     /// Whether clients may write.
     pub fullness: Cell<Fullness>,
     pub(crate) sweep: Sweep,
-    /// What the collection of objects that is under way has freed.
+    /// The space freed by the collection of objects in progress.
     freed: Rc<Freed>,
-    /// Whether an extent of the index is being collected beside objects.
+    /// Whether an index extent is being collected in parallel to objects.
     pub(crate) collects_index: Cell<bool>,
     /// The space that the flush waits for.
     pub(crate) flush_waits: Cell<Option<Need>>,
@@ -127,22 +131,25 @@ pub struct Front<M> {
     pub(crate) user_bytes: Cell<u64>,
     pub(crate) stalls: Cell<u64>,
     pub(crate) stalled: Cell<Nanos>,
-    /// Clients' writes that wait now.
+    /// The number of client writes that wait now.
     pub(crate) stalled_now: Cell<u32>,
-    /// A write was refused for want of room since the collector has last found all garbage it could have.
+    /// Whether a write was refused for lack of space since the collector last found all garbage
+    /// available.
     pub(crate) was_refused: Cell<bool>,
-    /// Clients' writes before the refused one that has last woken the collector.
+    /// The number of client writes before the refused write that woke the collector last.
     pub(crate) refused_after: Cell<Option<u64>>,
-    /// From when on a refused write may wake it.
+    /// The earliest time at which a refused write may wake the collector again.
     pub(crate) wakes_from: Cell<Nanos>,
-    /// The collector leaves readers what they hold, and wants to hear of a write that needs room.
+    /// Whether the collector leaves to readers the space that they hold. It must be woken by a
+    /// write that needs space.
     leaves_readers: Cell<bool>,
-    /// Writes of each kind that wait for room; the first of each waits for the room itself.
+    /// For each kind, a queue of writes that wait for room. The first writer of each queue waits
+    /// for the room itself.
     queues: [Semaphore; 3],
 }
 
 impl<M: Medium> Front<M> {
-    /// The front of an empty store.
+    /// Creates the front of an empty store.
     pub fn new(store: Rc<PageStore<M>>, limits: MemtableLimits) -> Self {
         Self {
             extents_of_memtables: reserve::extents_of_memtables(&store, &limits),
@@ -174,7 +181,7 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// `stats` with what the front counts.
+    /// Returns `stats` with the front's counters filled in.
     pub fn add_to(&self, stats: EngineStats) -> EngineStats {
         EngineStats {
             writes: self.writes.get(),
@@ -185,12 +192,12 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// The write path of puts and deletes. Returns whether its condition held.
+    /// Executes a put or a delete. Returns whether its condition held.
     ///
     /// # Errors
-    /// [`EngineError::Full`] if there is no room and will be none, or what the index met while it looked
-    /// for the key: nothing was written. [`EngineError::ReadOnly`] once background work has stopped: where
-    /// there is a log, the write may survive or not.
+    /// Returns [`EngineError::Full`] if there is no room and will be none, or the error of the
+    /// index's search for the key: nothing was written. Returns [`EngineError::ReadOnly`] once
+    /// background work has stopped: with a log, it is unknown whether the write survives.
     pub async fn write(
         &self,
         index: &impl Index,
@@ -205,18 +212,18 @@ impl<M: Medium> Front<M> {
         let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.store.cpu.cores.spend(work + cost).await;
-            // Last, so that what it found still holds at the insert.
+            // The last wait, so that the room found still exists at the insert.
             self.wait_for_room(index, kind, asked).await?;
             let ticket = self.insert(index, key, entry, sync);
             self.acknowledge(ticket).await?;
             return Ok(true);
         }
-        // From before the search on, so that no write of the key goes unnoticed, however long this
-        // one waits and wherever flushes take what the search found.
+        // The key is watched from before the search on. Every write of it is then noticed, however
+        // long this write waits and even if a flush moves the value that the search found.
         let watch = self.watched.watch(key);
         let existed = index.exists(key, work + cost).await?;
         self.wait_for_room(index, kind, asked).await?;
-        // No await from here to the insert: nothing can come in between.
+        // No await from here to the insert: no other write can come in between.
         let exists = watch.newest().unwrap_or(existed);
         drop(watch);
         let is_met = exists == (condition == Condition::MustExist);
@@ -227,7 +234,7 @@ impl<M: Medium> Front<M> {
         Ok(is_met)
     }
 
-    /// Waits until a write that went into the log, if there is one, may be acknowledged.
+    /// Waits until a write may be acknowledged: if there is a log, until the log allows it.
     async fn acknowledge(&self, ticket: Option<Ticket>) -> Result<(), EngineError> {
         let log = self.log.borrow().clone();
         match (log, ticket) {
@@ -236,8 +243,8 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Puts a client's write in the active memtable, and in a group of the log if there is one. No
-    /// await: it happens at one instant.
+    /// Inserts a client's write into the active memtable and the log, if there is one. Atomic,
+    /// because it has no await.
     fn insert(
         &self,
         index: &impl Index,
@@ -269,7 +276,7 @@ impl<M: Medium> Front<M> {
         self.memtables.borrow().active.borrow_mut().place(entry)
     }
 
-    /// Puts a write with its sequence number in the active memtable, and freezes that if full.
+    /// Inserts a write with its sequence number into the active memtable, and freezes it if full.
     pub(crate) fn insert_at(
         &self,
         index: &impl Index,
@@ -281,7 +288,7 @@ impl<M: Medium> Front<M> {
         self.insert_placed(index, key, sequence, entry);
     }
 
-    /// [`Self::insert_at`] of an entry that the active memtable has placed.
+    /// As [`Self::insert_at`], for an entry that the active memtable has placed.
     fn insert_placed(&self, index: &impl Index, key: &[u8], sequence: Sequence, entry: Entry) {
         assert!(self.has_memtable_room(), "a write goes into a memtable that is full");
         let newest = self.sequence.get();
@@ -294,7 +301,7 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Puts a write from the log in the active memtable again, when a store is reopened.
+    /// Inserts a write from the log into the active memtable when a store is reopened.
     pub(crate) fn replay(&self, group: u64, record: Record<'_>) {
         let Record { key, sequence, entry } = record;
         let memtables = &mut *self.memtables.borrow_mut();
@@ -304,7 +311,8 @@ impl<M: Medium> Front<M> {
         let is_full = active.is_full(&self.limits);
         drop(active);
         self.sequence.set(self.sequence.get().max(sequence));
-        // As it was frozen before: what each of them holds is bounded.
+        // Frozen at the same fill as before the restart, because the size of each memtable is
+        // bounded.
         if is_full && memtables.frozen.len() < self.limits.frozen {
             memtables.freeze();
         }
@@ -314,12 +322,12 @@ impl<M: Medium> Front<M> {
         self.memtables.borrow().active.borrow().is_full(&self.limits)
     }
 
-    /// Whether another memtable may wait for its flush.
+    /// Whether another memtable may be frozen.
     fn may_freeze(&self, memtables: &Memtables) -> bool {
         memtables.frozen.len() + self.uncommitted.get() < self.limits.frozen
     }
 
-    /// Hands the active memtable to the flush, if there is room in front of it.
+    /// Freezes the active memtable for the flush, if another one may be frozen.
     pub fn freeze_active(&self) {
         let memtables = &mut *self.memtables.borrow_mut();
         if self.may_freeze(memtables) && memtables.freeze() {
@@ -327,12 +335,13 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Clients' writes so far.
+    /// Returns the number of client writes so far.
     pub fn writes(&self) -> u64 {
         self.writes.get()
     }
 
-    /// How full the active memtable is while there is no room in front of it; 0 while there is.
+    /// Returns the fill level of the active memtable while no other memtable may be frozen; 0
+    /// otherwise.
     pub fn fill_of_active_memtable(&self) -> f64 {
         let memtables = self.memtables.borrow();
         if self.may_freeze(&memtables) {
@@ -343,8 +352,8 @@ impl<M: Medium> Front<M> {
         by_bytes.max(active.len() as f64 / self.limits.entries as f64)
     }
 
-    /// Waits for space for the data of a flush, by which extents may become empty as `has_moved` says
-    /// at the time; nothing is held meanwhile but the memtable.
+    /// Waits for space for the data of a flush. `has_moved` is evaluated at each try: whether
+    /// extents may become empty by this flush. The task holds only the memtable while it waits.
     pub async fn promise_data(&self, pages: u32, has_moved: impl Fn() -> bool) -> Promise<'_> {
         self.wait_for_space(|| Self::need_of_data(pages, &has_moved)).await
     }
@@ -361,37 +370,38 @@ impl<M: Medium> Front<M> {
         promise
     }
 
-    /// Whether a flush waits for space that is not there.
+    /// Whether a flush waits for space that does not exist.
     pub fn flush_is_starved(&self) -> bool {
         self.flush_waits.get().is_some_and(|need| self.store.lacks(need))
     }
 
-    /// Background work goes on: whatever clients wait for may come.
+    /// Records that background work has made progress, so that waiting clients may get room.
     pub fn make_progress(&self) {
         if self.fullness.get() == Fullness::Stuck {
             self.set_fullness(Fullness::Full(UsedUp::Space));
         }
     }
 
-    /// The oldest frozen memtable is in the index. No await between that and this.
+    /// Removes the oldest frozen memtable, which is in the index now. Requires: no await since it
+    /// entered the index.
     pub fn flushed(&self) {
         let gone = self.memtables.borrow_mut().frozen.pop_front();
         let gone = gone.expect("a memtable is flushed once");
-        // Some ten thousand keys are given back one by one. Snapshots may still share it.
+        // Some ten thousand keys are freed one by one. Snapshots may still share the memtable.
         if let Ok(memtable) = Rc::try_unwrap(gone) {
-            // The pages that were made of it have gone as well.
+            // The pages built from the memtable have been freed too.
             let bytes = 2 * memtable.borrow().bytes();
             self.store.handle.drop_apart(memtable, bytes);
         }
         self.flushes.set(self.flushes.get() + 1);
     }
 
-    /// The flush that has just taken a memtable to the index is not durable yet.
+    /// Records that the flush that has just completed is not durable yet.
     pub fn flush_is_uncommitted(&self) {
         self.uncommitted.set(self.uncommitted.get() + 1);
     }
 
-    /// The oldest flush that was not durable is: `flushed`.
+    /// Records that the oldest flush that was not durable is durable now: `flushed`.
     pub fn flush_is_committed(&self, flushed: Flushed) {
         let uncommitted = self.uncommitted.get();
         assert!(uncommitted > 0, "a flush is committed twice");
@@ -399,7 +409,7 @@ impl<M: Medium> Front<M> {
         self.trim_log(flushed);
     }
 
-    /// Something waits for room that the medium lacks, or does so no more: whoever waits is told.
+    /// Sets which writes wait because the medium is out of space, and wakes waiting tasks.
     pub fn set_lack(&self, lack: Lack) {
         self.store.set_lack(lack);
         if let Some(log) = &*self.log.borrow() {
@@ -407,37 +417,39 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// The log is not needed before `flushed`.
+    /// Trims the log: its part before `flushed` is no longer needed.
     pub fn trim_log(&self, flushed: Flushed) {
         if let Some(log) = &*self.log.borrow() {
             log.trim(flushed.log_from);
         }
     }
 
-    /// How many flushes there will have been when everything in memtables now is flushed.
+    /// Returns the total number of flushes at the time when all current memtables are flushed.
     pub fn flushes_until_empty(&self) -> u64 {
         let active = u64::from(self.memtables.borrow().active.borrow().len() > 0);
         self.frozen_so_far() + active
     }
 
-    /// Memtables frozen so far.
+    /// Returns the number of memtables frozen so far.
     fn frozen_so_far(&self) -> u64 {
         self.flushes.get() + self.memtables.borrow().frozen.len() as u64
     }
 
-    /// Whether there have been so many flushes.
+    /// Whether at least `flushes` flushes have completed.
     pub fn has_flushed(&self, flushes: u64) -> bool {
         self.flushes.get() >= flushes
     }
 
-    /// Hands the active memtable to the flush, if it is one of the first `flushes` and there is room in front of it.
+    /// Freezes the active memtable if it is among the first `flushes` memtables and another one may
+    /// be frozen.
     pub fn freeze_until(&self, flushes: u64) {
         if self.frozen_so_far() < flushes {
             self.freeze_active();
         }
     }
 
-    /// Tells waiting clients how full the store is, if that has changed, and who waits for background work that it goes no further.
+    /// Sets how full the store is. On a change it wakes waiting clients, and if background work is
+    /// stuck, also the tasks that wait for background work.
     pub fn set_fullness(&self, fullness: Fullness) {
         if self.fullness.replace(fullness) != fullness {
             self.store.room.notify_all();
@@ -447,26 +459,28 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Whether background work goes no further: it has failed, or it lacks space and nothing can give any.
+    /// Whether background work has stopped: it has failed, or it lacks space and nothing can free
+    /// any.
     pub fn is_halted(&self) -> bool {
         let is_stuck = self.fullness.get() == Fullness::Stuck;
         is_stuck || self.store.lacks_room() || !self.store.is_healthy()
     }
 
-    /// Whether collecting every extent once gave clients no room. Something has to be written, or, of a full store, merges
-    /// have to find more garbage, before it is tried again.
+    /// Whether collecting every extent once gave clients no room. It is tried again after a write,
+    /// or, if the store is full, after compaction has found more garbage.
     pub fn has_given_up(&self) -> bool {
         let writes = (self.fullness.get() == Fullness::Room).then(|| self.writes());
         let died = self.store.extents.borrow().died();
         self.sweep.has_failed(self.store.shape.extents, writes, died)
     }
 
-    /// Snapshots hold garbage of a store that is short of extents.
+    /// Records that snapshots hold garbage while the store is short of extents.
     pub fn note_held(&self) {
         self.sweep.held.set(true);
     }
 
-    /// Snapshots hold no garbage any more: all extents are tried again, if they did. Whether that is so.
+    /// Records that snapshots no longer hold garbage, so that all extents are tried again if they
+    /// did. Returns whether they did.
     pub fn begin_sweep_anew(&self) -> bool {
         let was_held = self.sweep.held.take();
         if was_held {

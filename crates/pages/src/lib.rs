@@ -1,24 +1,25 @@
-//! Pages: what every index stores, and what it needs around that.
+//! The page layer: the parts of the engine that all indexes share.
 //!
 //! ```text
-//!  front, memtable, operations ... who may write and when, writes in memory, what clients ask
-//!  collector ..................... the frame of garbage collection
-//!  journal, records, dump ........ what a power cut leaves: log and manifest, or memory as bytes
-//!  salvage ....................... what every page says by itself, where the journal is damaged
+//!  front, memtable, operations ... write path: admission, memtables, types of client operations
+//!  collector ..................... the part of garbage collection that all indexes share
+//!  journal, records, dump ........ state that survives a power cut: log and manifest, or a dump
+//!  salvage ....................... recovery from the pages alone, where the journal is damaged
 //!  store ......................... pages and objects on a medium: extents, space, reads, writes
 //!  format ........................ bytes of pages, objects, pointers
-//!  medium ........................ the seam: what pages are stored on
-//!  options, stats, effort, error . values
+//!  medium ........................ the interface to the storage below
+//!  options, stats, effort, error . plain values
 //! ```
 //!
-//! An index owns a [`store::PageStore`] and a [`front::Front`], says through [`front::Index`] and
-//! [`collector::Collected`] what only it knows, and changes nothing but by an edit, of which
-//! [`store::changes::Changes`] is the part that all indexes share. This crate knows no index.
+//! An index owns a [`store::PageStore`] and a [`front::Front`]. It implements [`front::Index`] and
+//! [`collector::Collected`] for decisions that only the index can make. It changes state only by
+//! edits, of which [`store::changes::Changes`] is the part common to all indexes. This crate knows
+//! no specific index.
 //!
-//! What is re-exported here is for those who make a medium, set a store up or talk to one; the modules
-//! are for indexes. The store is generic over its [`Medium`] and knows nothing of flash. It never reads
-//! a clock except through `runtime`, and charges the processor time its work would take
-//! ([`CpuCosts`]).
+//! The items re-exported here are for code that implements a medium, creates a store or is a client
+//! of one; the modules are for indexes. The store is generic over its [`Medium`] and knows nothing
+//! of flash. It reads the clock only through `runtime`, and charges the processor time that its
+//! work would take ([`CpuCosts`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,13 @@
-//! The page store: what an index keeps its pages and objects in.
+//! The page store: holds the pages and objects of an index.
 //!
-//! It knows extents, space, reads, writes and releases, and nothing of keys in order. Every index
-//! (the LSM-tree, the hash table) owns one.
+//! It manages extents, space, reads, writes and releases, and knows nothing about the order of
+//! keys. Every index (the LSM-tree, the hash table) owns one.
 //!
-//! Invariants: a page that was handed out and has no place in an index yet is *unpublished*, and a
-//! power cut makes a hole of it; space is promised before it is written to, so that no write ever
-//! waits half-way (`space`); an extent is released only when no reader under way can lead to it
-//! (`epochs`).
+//! Invariants:
+//! - A page that was handed out and has no place in an index yet is *unpublished*. A power cut
+//!   turns it into a hole.
+//! - Space is promised before it is written to, so that no write waits half-way (`space`).
+//! - An extent is released only when no active reader can reach it (`epochs`).
 
 pub mod apart;
 pub mod changes;
@@ -51,95 +52,98 @@ use crate::store::promise::Promised;
 use crate::store::shared_reads::SharedReads;
 use crate::store::unread::Unread;
 
-/// The processor a store runs on, and what its steps cost there.
+/// The processor that a store runs on, and the costs of its steps there.
 pub struct Cpu {
-    /// The cores; shared with whoever else runs on them.
+    /// The cores; shared with other users of the processor.
     pub cores: Rc<Cores>,
-    /// What each step costs.
+    /// The cost of each step.
     pub costs: CpuCosts,
 }
 
-/// The highest number of a store's first run, and the most by which one grows from run to run.
+/// The highest number of a store's first run, and the largest step from one run to the next.
 pub(crate) const MOST_FIRST_RUN: u32 = 1 << 12;
 
-/// What waits for room that the medium lacks, and will be written as soon as there is some.
+/// The kinds of writes that wait because the medium is out of space. They continue as soon as it
+/// has some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lack {
-    /// Of the log or the manifest: no write becomes durable.
+    /// Writes of the log or the manifest: no client write becomes durable.
     pub journal: bool,
-    /// Of what background work writes.
+    /// Writes of background work.
     pub others: bool,
 }
 
-/// What clients are told who would wait for it.
+/// The error returned to clients that would wait for such space.
 pub(crate) const NO_ROOM: EngineError = EngineError::Medium(MediumError::NoSpace);
 
 /// Pages and extents of one medium.
 pub struct PageStore<M> {
-    /// Clock, tasks, randomness.
+    /// Clock, tasks and random numbers.
     pub handle: Handle,
-    /// Where pages go.
+    /// The medium that stores the pages.
     pub medium: M,
-    /// Stands in every page, those of the journal included.
+    /// The identity that every page contains, journal pages included.
     pub id: Rc<Cell<StoreId>>,
-    /// The form of the medium, whose pages have no more bytes than a page can say.
+    /// The shape of the medium. `payload_bytes` is capped at [`MAX_PAGE_BYTES`], the most that a
+    /// page can describe.
     pub shape: Shape,
-    /// Pages that are written together at best.
+    /// The number of pages that are best written together.
     pub(crate) run_pages: u32,
-    /// How pointers are stored on it.
+    /// The encoding of pointers for this medium.
     pub format: PointerFormat,
     /// The processor.
     pub cpu: Cpu,
-    /// A deliberate bug, for tests of the tests.
+    /// A deliberate bug, to test the tests.
     pub planted: Planted,
-    /// Readers under way.
+    /// The active readers.
     pub epochs: Epochs,
-    /// What snapshots may read.
+    /// The extents that snapshots may read.
     pub pins: Pins,
     /// The state of every extent.
     pub extents: RefCell<Extents>,
-    /// Background tasks wait here.
+    /// Wakes background tasks.
     pub work: Rc<Notify>,
-    /// Writers wait here.
+    /// Wakes writers.
     pub room: Rc<Notify>,
     pub(crate) shared_reads: SharedReads,
     pub(crate) rebuilt_reads: Cell<u64>,
-    /// Pages handed out to writers whose result is not published yet.
+    /// Pages that were handed out to writers and are not published yet.
     pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
-    /// Objects of one flush at a time are handed to the medium: pages of a large one follow one another,
-    /// and so do those of a flush.
+    /// Serialises flushes: the pages of a large object are consecutive, and so are those of a
+    /// flush.
     handing_out: Semaphore,
-    /// Extents that others leave to a stream which cannot do without them.
+    /// For each stream: extents reserved for it, because it cannot work without them.
     pub set_aside: [Cell<usize>; Stream::ALL.len()],
-    /// Whether edits see to it that what they refer to is durable before they are ([`Self::sync_placed`]). Else whoever
-    /// writes waits for that.
+    /// Whether an edit makes the pages that it refers to durable before the edit itself
+    /// ([`Self::sync_placed`]). Otherwise each writer of pages waits for that.
     pub edits_sync: Cell<bool>,
-    /// Extents that one step of a compaction takes at most; flushes leave them to it.
+    /// The most extents that one step of a compaction uses. Flushes leave them free.
     pub step_extents: Cell<usize>,
-    /// One extent is erased at a time, so that reads never find all dies erasing.
+    /// Allows one erase at a time, so that a read never finds all dies erasing.
     erasing: Semaphore,
-    /// Extents whose objects were moved to memtables, with the number of the memtable that has to be
-    /// flushed before they can be released. Only where memory does not survive.
+    /// Extents whose objects were moved to memtables, with the number of the memtable that must be
+    /// flushed before the extent can be released. Used only where memory does not survive a power
+    /// cut.
     pub moved: RefCell<Vec<(ExtentId, u64)>>,
-    /// Extents that are to be released, and since when nothing refers to them.
+    /// Extents to be released, with the moment from which nothing refers to them.
     retired: RefCell<BTreeMap<ExtentId, Moment>>,
     /// Extents that could not be read.
     unread: RefCell<Unread>,
-    /// Whether the counts of extents are another life's.
+    /// Whether the counts of the extents come from a recovery.
     is_recovered: Cell<bool>,
-    /// Why background work stopped, if it did.
+    /// The reason why background work stopped, if it did.
     failure: Rc<Cell<Option<Failure>>>,
-    /// What waits for room that the medium lacks.
+    /// The writes that wait because the medium is out of space.
     lack: Cell<Lack>,
-    /// Whether nothing but log and manifest lies here.
+    /// Whether the store holds only log and manifest.
     is_journal: bool,
-    /// Log and manifest, if they lie on a medium of their own.
+    /// The store of log and manifest, if they have a medium of their own.
     pub(crate) journal: OnceCell<Rc<Self>>,
 }
 
 impl<M: Medium> PageStore<M> {
-    /// A store of the identity `id`, all of whose extents are free.
+    /// Creates a store with the identity `id`, all of whose extents are free.
     pub fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted, id: StoreId) -> Self {
         let shape = medium.shape();
         let payload_bytes = shape.payload_bytes.min(MAX_PAGE_BYTES);
@@ -198,7 +202,7 @@ impl<M: Medium> PageStore<M> {
         self.work.notify_all();
     }
 
-    /// Background work cannot go on. The first reason is the one that is told.
+    /// Stops background work. The first failure is the one that is reported.
     pub fn fail(&self, failure: impl Into<Failure>) {
         let failure = match failure.into() {
             Failure::Medium(error) if self.is_journal => Failure::JournalMedium(error),
@@ -209,8 +213,9 @@ impl<M: Medium> PageStore<M> {
         self.work.notify_all();
     }
 
-    /// A run begins, and has this number: pages carry it from now on, where media are written anywhere. What a run before
-    /// wrote, and no manifest knows of, may lie where this one writes.
+    /// Begins run `run`: pages contain this number from now on, if the medium is written anywhere.
+    /// On such a medium, pages that an earlier run wrote and no manifest knows of may lie where
+    /// this run writes.
     pub(crate) fn begin_run(&self, run: u32) {
         for store in [self].into_iter().chain(self.journal.get().map(|journal| &**journal)) {
             if store.medium.is_written_anywhere() {
@@ -219,9 +224,10 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// A number for the run behind those up to `last`; `None` if there is none left. Where media are written anywhere it is
-    /// drawn from some thousands: a recovery may not see that there was another one behind `last`, cut short, or on a
-    /// member that is away, and is not to begin the same run.
+    /// Returns a number for the run after `last`; `None` if the numbers are used up. On media that
+    /// are written anywhere, a random number of some thousand is skipped. Recovery may not see that
+    /// there was a run after `last`, which was interrupted or is on a missing member, and must not
+    /// use the number of that run again.
     pub(crate) fn run_after(&self, last: u32) -> Option<u32> {
         let is_anywhere = self.medium.is_written_anywhere()
             || self.journal.get().is_some_and(|journal| journal.medium.is_written_anywhere());
@@ -234,20 +240,20 @@ impl<M: Medium> PageStore<M> {
         last.checked_add(1 + skipped)
     }
 
-    /// Takes the counts of extents over from another life.
+    /// Restores the state of the extents from a recovery.
     pub fn restore_extents(&self, extents: Extents) {
         *self.extents.borrow_mut() = extents;
         self.is_recovered.set(true);
     }
 
-    /// An extent in which nothing is in use, of those that `may_go`. `None` in a store that has failed:
-    /// it may have done so because its counts cannot be right.
+    /// Returns an extent without live items for which `may_go` is true. Returns `None` in a store
+    /// that has failed, because wrong counts may be the reason for the failure.
     pub fn empty_extent(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
         self.is_healthy().then(|| self.extents.borrow().empty(may_go))?
     }
 
-    /// The index and what is counted of it contradict one another: a bug, unless it came so from another
-    /// life. Then the store takes no more writes.
+    /// Reports that the index and its counts contradict each other. That is a bug, unless the state
+    /// was recovered. In that case the store accepts no more writes.
     pub fn contradicts_itself(&self, what: &'static str) -> EngineError {
         assert!(self.is_recovered.get(), "{what}");
         let failure = Failure::Inconsistent(what);
@@ -255,38 +261,40 @@ impl<M: Medium> PageStore<M> {
         EngineError::ReadOnly(failure)
     }
 
-    /// Why background work stopped, if it did.
+    /// Returns the reason why background work stopped, if it did.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.get()
     }
 
+    /// Checks that background work has not stopped.
+    ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] once background work has stopped.
+    /// Returns [`EngineError::ReadOnly`] once background work has stopped.
     pub fn check_healthy(&self) -> Result<(), EngineError> {
         self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
     }
 
-    /// What waits for room that the medium lacks.
+    /// Returns the writes that wait because the medium is out of space.
     pub(crate) fn lack(&self) -> Lack {
         self.lack.get()
     }
 
-    /// Whether anything waits for room that the medium lacks.
+    /// Whether any write waits because the medium is out of space.
     pub fn lacks_room(&self) -> bool {
         self.lack.get() != Lack::default()
     }
 
-    /// Whether background work goes on.
+    /// Whether background work is running, that is, has not failed.
     pub fn is_healthy(&self) -> bool {
         self.failure.get().is_none()
     }
 
-    /// Client reads that another client's read served.
+    /// Returns the number of client reads that another client's read served.
     pub fn shared_reads(&self) -> u64 {
         self.shared_reads.shared()
     }
 
-    /// Pages that were not what they should be, and were rebuilt from the medium's redundancy.
+    /// Returns the number of damaged pages that were rebuilt from the medium's redundancy.
     pub fn rebuilt_reads(&self) -> u64 {
         self.rebuilt_reads.get()
     }
@@ -295,14 +303,14 @@ impl<M: Medium> PageStore<M> {
         self.rebuilt_reads.set(self.rebuilt_reads.get() + pages);
     }
 
-    /// Whether every page of the extent that was handed out is published (or a known hole).
+    /// Whether every page handed out in the extent is published or a known hole.
     pub fn is_published(&self, id: ExtentId) -> bool {
         let first = self.shape.page(id, 0);
         let end = PageNo(first.0 + self.shape.pages_per_extent);
         self.unpublished.borrow().range(first..end).next().is_none()
     }
 
-    /// The extents as a power cut would leave them: what is unpublished becomes holes.
+    /// Returns the extents as a power cut would leave them: unpublished pages become holes.
     pub fn extents_after_a_cut(&self) -> Extents {
         let mut extents = self.extents.borrow().clone();
         for page in &*self.unpublished.borrow() {
@@ -311,12 +319,13 @@ impl<M: Medium> PageStore<M> {
         extents
     }
 
-    /// After a power cut that memory has survived: makes the extents that were being filled ready to
-    /// be filled further. They are not closed instead, because a drive that loses power over and over
-    /// would run out of free ones; but for those that hold nothing in use, which it gets back.
+    /// Prepares the open extents to be filled further after a power cut that memory has survived.
+    /// They are not closed, because a drive that loses power again and again would run out of free
+    /// extents. Open extents without live items are closed, so that they can be released.
     ///
     /// # Errors
-    /// [`OpenError::LostMemory`] if anything lies where nothing may, [`OpenError::Medium`].
+    /// Returns [`OpenError::LostMemory`] if a page is found where none may be,
+    /// [`OpenError::Medium`] if the medium fails.
     pub async fn resume(&self) -> Result<(), OpenError> {
         let (open, free) = {
             let extents = self.extents.borrow();
@@ -337,9 +346,9 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// Whether the extent's count of live items can be relied on. Once generations have wrapped
-    /// around, an entry that was left behind long ago may have been taken for a death among the
-    /// present contents: such a data extent is read before it is released.
+    /// Whether the extent's count of live items is reliable. Once generations have wrapped around,
+    /// an old index entry may have been counted as a death among the present contents. Such a data
+    /// extent is read before it is released.
     pub fn count_is_certain(&self, id: ExtentId) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);

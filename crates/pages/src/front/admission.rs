@@ -1,4 +1,5 @@
-//! Who of the clients waits: for memtables, for what is behind them, for space and for the log, each for as long as it takes.
+//! Admission of client writes: they may wait for memtables, for the index, for space and for the
+//! log.
 
 use runtime::Nanos;
 
@@ -9,41 +10,42 @@ use crate::medium::Medium;
 use crate::operations::{Fullness, Kind};
 use crate::store::NO_ROOM;
 
-/// Whether there is room for a client's write behind the memtables.
+/// Whether the index and the space behind the memtables have room for a client's write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// There is.
+    /// There is room.
     Now,
-    /// Background work is making room.
+    /// Not yet: background work is making room.
     Later,
-    /// Perhaps, when it is known what the memtables hold.
+    /// Unknown until the memtables have been flushed.
     AfterFlush,
-    /// There will be none.
+    /// There is none, and there will be none.
     Never,
 }
 
-/// What room a client asks for.
+/// The room that a client asks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     /// Bytes in the log.
     bytes: u64,
-    /// What one memtable has to take without becoming more than full. A single write may make it so.
+    /// The size of a batch, which one memtable must hold without exceeding its limit. A single
+    /// write may exceed the limit.
     batch: Option<BatchSize>,
 }
 
 impl Asked {
-    /// For a single write of so many bytes.
+    /// Returns the request of a single write of `bytes` bytes.
     pub(super) fn single(bytes: u64) -> Self {
         Self { bytes, batch: None }
     }
 
-    /// For a batch.
+    /// Returns the request of a batch.
     pub(super) fn batch(size: BatchSize) -> Self {
         Self { bytes: size.bytes, batch: Some(size) }
     }
 }
 
-/// A client's write waits for background work.
+/// The guard of a client's write that waits for background work.
 struct Stall<'a, M: Medium>(&'a Front<M>);
 
 impl<M: Medium> Drop for Stall<'_, M> {
@@ -57,8 +59,8 @@ impl<M: Medium> Drop for Stall<'_, M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// Waits until a client's write may go ahead. First come, first served, each kind apart: a
-    /// put may wait for what only deletes give.
+    /// Waits until a client's write may proceed. First come, first served, separately for each
+    /// kind: a put may wait for space that only deletes free.
     pub(super) async fn wait_for_room(
         &self,
         index: &impl Index,
@@ -99,7 +101,7 @@ impl<M: Medium> Front<M> {
             stall.get_or_insert_with(|| self.begin_stall());
             if turn.is_none() {
                 turn = Some(queue.acquire(1).await);
-                continue; // it may have waited for that
+                continue; // the turn may have been awaited: check again
             }
             self.store.room.notified().await;
         }
@@ -110,8 +112,8 @@ impl<M: Medium> Front<M> {
         Ok(())
     }
 
-    /// Waits for `delay`, or until background work is no longer behind: that is looked at as often as
-    /// `RocksDB` does.
+    /// Waits for `delay`, or until background work is no longer behind. Checks every millisecond,
+    /// as `RocksDB` does.
     async fn sleep_while_delayed(&self, index: &impl Index, delay: Nanos) {
         const STEP: Nanos = Nanos::from_millis(1);
         let until = self.store.handle.now() + delay;
@@ -122,7 +124,7 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// One more client's write waits, until what this returns is dropped.
+    /// Counts a client's write as waiting until the result is dropped.
     fn begin_stall(&self) -> Stall<'_, M> {
         self.stalled_now.set(self.stalled_now.get() + 1);
         self.tell_of_need();
@@ -130,8 +132,9 @@ impl<M: Medium> Front<M> {
         Stall(self)
     }
 
-    /// A write is refused for want of room. Deletes that nobody has flushed yet may hide that there is some, so the collector looks
-    /// again if there were any; not for each of them, or a full store would flush them one by one.
+    /// Records that a write was refused for lack of space. Unflushed deletes may hide garbage, so
+    /// the collector is woken if there were writes since. It is woken at most once per `PAUSE`,
+    /// because otherwise a full store would flush deletes one by one.
     fn note_refusal(&self) {
         const PAUSE: Nanos = Nanos::from_millis(1_000);
         self.was_refused.set(true);
@@ -144,17 +147,19 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Whether some client's write needs room: it waits, or was refused since [`Self::forget_refusals`].
+    /// Whether a client's write needs room: it waits, or was refused since
+    /// [`Self::forget_refusals`].
     pub fn needs_room(&self) -> bool {
         self.stalled_now.get() > 0 || self.was_refused.get()
     }
 
-    /// What clients were refused for want of counts no more.
+    /// Forgets earlier refusals.
     pub fn forget_refusals(&self) {
         self.was_refused.set(false);
     }
 
-    /// The collector leaves readers what they hold until somebody needs room; then it is woken.
+    /// Makes the collector leave to readers the space that they hold, until a write needs room. It
+    /// is woken then.
     pub fn leave_readers(&self) {
         self.leaves_readers.set(true);
     }
@@ -165,7 +170,7 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Whether a client's write may go ahead now.
+    /// Returns whether a client's write may proceed now.
     fn admits(
         &self,
         index: &impl Index,
@@ -193,12 +198,12 @@ impl<M: Medium> Front<M> {
             (true, Kind::Put) if self.is_paced() => Admission::Later,
             (true, Kind::Put) => index.admits_put(),
         };
-        // What it would wait for waits itself.
+        // The background work that it would wait for is itself waiting for space.
         if lack.others && admission != Admission::Now { Err(NO_ROOM) } else { Ok(admission) }
     }
 
-    /// When a write may go ahead for which the log has no room. Where not even deletes can be flushed it is refused; what can be
-    /// flushed nevertheless makes room for who asks again.
+    /// Returns the admission of a write for which the log has no room. It is refused where not even
+    /// deletes can be flushed; a memtable that can be flushed nevertheless makes room for a retry.
     fn admits_after_flush(&self) -> Admission {
         if self.fullness.get() == Fullness::Stuck {
             self.freeze_active();
@@ -207,7 +212,8 @@ impl<M: Medium> Front<M> {
         Admission::AfterFlush
     }
 
-    /// When a batch that makes room may go ahead, for which there is no space beside what memtables hold.
+    /// Returns the admission of a batch that frees space, when there is no space next to the
+    /// contents of the memtables.
     fn admits_exchange_later(&self, index: &impl Index) -> Admission {
         match self.fullness.get() {
             _ if !self.memtables.borrow().is_empty() => Admission::AfterFlush,
@@ -216,14 +222,14 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Whether the memtables take a write. A full one takes one more when there is room in front of
-    /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
-    /// power cut has to dump is bounded.
+    /// Whether the memtables accept a write. A full one takes one more when another may be frozen,
+    /// and is frozen with it. No memtable exceeds its limit by more than two objects, so the size
+    /// of a dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
         self.memtables_take(Asked::single(0))
     }
 
-    /// Whether the memtables take all that is asked for: the active one does, or is frozen before.
+    /// Whether the memtables accept the whole request: the active one does, or is frozen first.
     fn memtables_take(&self, asked: Asked) -> bool {
         let active_takes = match asked.batch {
             None => !self.active_is_full(),
@@ -232,7 +238,7 @@ impl<M: Medium> Front<M> {
         active_takes || self.may_freeze(&self.memtables.borrow())
     }
 
-    /// Whether clients' puts wait, and for nothing but memtables.
+    /// Whether clients' puts wait only for memtables.
     pub(crate) fn clients_may_go(&self) -> bool {
         self.stalled_now.get() > 0 && !self.is_paced() && self.has_space_for_clients()
     }

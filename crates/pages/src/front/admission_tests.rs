@@ -1,4 +1,5 @@
-//! Nothing is flushed here: whoever waits for that waits for ever, and whoever is told does not.
+//! Tests of admission without a flush: a write that waits for a flush waits forever, a refused
+//! write returns.
 
 use std::cell::Cell;
 use std::future::{pending, ready};
@@ -20,7 +21,7 @@ use crate::operations::{BatchOptions, Fullness, UsedUp, WriteOptions};
 use crate::planted::Planted;
 use crate::store::{Cpu, Lack, NO_ROOM, PageStore};
 
-/// A medium that takes nothing.
+/// A medium that stores nothing.
 struct Nowhere;
 
 impl Medium for Nowhere {
@@ -88,7 +89,7 @@ impl Medium for Nowhere {
     }
 }
 
-/// An index that has nothing to say.
+/// An index that always admits.
 struct Silent;
 
 impl Index for Silent {
@@ -113,7 +114,7 @@ impl Index for Silent {
     }
 }
 
-/// Writes in a memtable.
+/// The limit of writes in a memtable.
 const ENTRIES: usize = 12;
 
 fn front(rt: &Runtime) -> Rc<Front<Nowhere>> {
@@ -135,7 +136,7 @@ fn deletes(count: u64) -> Vec<BatchWrite> {
     (0..count).map(|n| (n.to_be_bytes().into(), None)).collect()
 }
 
-/// More deletes than puts.
+/// Returns a batch with more deletes than puts.
 fn exchange(count: u64) -> Vec<BatchWrite> {
     let mut batch = deletes(count);
     batch[0].1 = Some(Value::from_bytes(&[7; 20]));
@@ -144,20 +145,22 @@ fn exchange(count: u64) -> Vec<BatchWrite> {
 
 const MAKES_ROOM: BatchOptions = BatchOptions { sync: None, makes_room: true };
 
-/// Deletes another key each time.
+/// Deletes a different key at each call.
 async fn delete(front: &Front<Nowhere>) -> Result<bool, EngineError> {
     let key = format!("key {}", front.writes());
     front.write(&Silent, key.as_bytes(), None, WriteOptions::default(), Nanos::ZERO).await
 }
 
-/// One memtable is frozen, and the active one has room for one write less than a batch of so many.
+/// Freezes one memtable and fills the active one, so that it has room for one write less than a
+/// batch of `batch` writes.
 async fn fill_up_to(front: &Front<Nowhere>, batch: usize) {
     for _ in 0..2 * ENTRIES - (batch - 1) {
         delete(front).await.expect("there is room");
     }
 }
 
-/// How a batch ends that finds too little room in the memtables, when this has been said; `None` if it waits.
+/// Returns the outcome of a batch that finds too little room in the memtables, after `say` has set
+/// the state; `None` if it waits.
 fn outcome(
     batch: Vec<BatchWrite>,
     say: impl Fn(&Front<Nowhere>),

@@ -1,7 +1,8 @@
-//! Several writes at one instant: after a power cut all of them are there, or none.
+//! Atomic batches: after a power cut either all writes of a batch exist or none.
 //!
-//! They go into one memtable, which one edit takes to the index, and into one group of the log, which counts as a whole or not at
-//! all. So a batch has to fit in a memtable; where the active one has no room for it, that is frozen first.
+//! A batch goes into one memtable, which one edit moves to the index, and into one group of the
+//! log, which counts as a whole or not at all. A batch must therefore fit in a memtable. If the
+//! active one has no room for it, that one is frozen first.
 
 use std::rc::Rc;
 
@@ -17,20 +18,20 @@ use crate::medium::Medium;
 use crate::memtable::Entry;
 use crate::operations::{BatchOptions, Kind};
 
-/// A write of a batch: its key, and the value or a delete.
+/// A write of a batch: the key, and the value or a delete.
 pub type BatchWrite = (Box<[u8]>, Entry);
 
-/// How much a batch holds.
+/// The size of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
-    /// Writes.
+    /// The number of writes.
     pub writes: usize,
-    /// Bytes that they take in a memtable.
+    /// Bytes that the writes use in a memtable.
     pub bytes: u64,
 }
 
 impl BatchSize {
-    /// Of these writes.
+    /// Returns the size of these writes.
     pub fn of(batch: &[BatchWrite]) -> Self {
         let bytes = batch.iter().map(|(key, entry)| full_bytes(key, entry)).sum();
         Self { writes: batch.len(), bytes }
@@ -42,15 +43,16 @@ impl BatchSize {
 }
 
 impl<M: Medium> Front<M> {
-    /// The largest batch there may be: half of what a memtable holds.
+    /// Returns the largest batch allowed: half of a memtable.
     pub fn max_batch(&self) -> BatchSize {
         BatchSize { writes: self.limits.entries / 2, bytes: self.limits.bytes / 2 }
     }
 
-    /// Writes all of `batch` at one instant, later writes of a key over earlier ones.
+    /// Writes all of `batch` atomically. Later writes of a key overwrite earlier ones.
     ///
     /// # Errors
-    /// [`EngineError::BatchTooLarge`]; otherwise as [`Self::write`], for all of it.
+    /// Returns [`EngineError::BatchTooLarge`] if the batch is too large, otherwise the errors of
+    /// [`Self::write`], for the whole batch.
     pub async fn write_batch(
         &self,
         index: &impl Index,
@@ -76,15 +78,15 @@ impl<M: Medium> Front<M> {
             if self.active_takes(size) {
                 break;
             }
-            // Another one may be frozen. The log may have room for less than before.
+            // Another memtable may be frozen. The log may have less room afterwards.
             self.freeze_active();
         }
-        // No await from there to here, and none before all are in.
+        // No await since the check above, and none before all writes are inserted.
         let ticket = self.insert_all(index, batch, options.sync);
         self.acknowledge(ticket).await
     }
 
-    /// Whether the active memtable takes so much without becoming more than full.
+    /// Whether the active memtable can hold `size` without exceeding its limits.
     pub(super) fn active_takes(&self, size: BatchSize) -> bool {
         let memtables = self.memtables.borrow();
         let active = memtables.active.borrow();

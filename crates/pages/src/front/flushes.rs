@@ -1,13 +1,14 @@
-//! Flushes side by side: as many may be under way as memtables may be frozen.
+//! Concurrent flushes: as many may run as memtables may be frozen.
 //!
-//! Each writes its data, and its table where the index is made of such, as soon as there is space for them, and waits
-//! with its entries until those of the memtables before it are in the index: so the index takes memtables in the order
-//! in which they were frozen, newer entries over older ones, and while one is merged, or waits until it is durable, what
-//! belongs to the next goes to the medium.
+//! A flush writes its data, and its table if the index consists of tables, as soon as there is
+//! space. It enters its entries into the index only after the memtables before it. The index
+//! therefore receives memtables in the order in which they were frozen, newer entries over older
+//! ones. While one memtable is merged, or waits to become durable, the pages of the next one are
+//! written.
 //!
-//! Only the oldest memtable's flush waits for space (docs/decisions/0010). One behind it takes what a flush
-//! may take, if that is there, and after those before it have theirs: whatever it holds, what the oldest
-//! one needs next was left free.
+//! Only the flush of the oldest memtable waits for space (docs/decisions/0010). A later flush uses
+//! the space that a flush may use, if it exists and the earlier flushes have theirs. Whatever a
+//! later flush holds, the space that the oldest one needs next was left free.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -19,14 +20,14 @@ use crate::memtable::Write;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
 
-/// Writes that are taken from a memtable at a time: some ten microseconds.
+/// The number of writes copied from a memtable in one step: about ten microseconds.
 const WRITES_A_STEP: usize = 128;
 
-/// The number of a flush: memtables are counted in the order in which they are frozen.
+/// The number of a flush, in the order in which the memtables are frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlushNo(u64);
 
-/// What a flush asks space for.
+/// The part of a flush that needs space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Objects.
@@ -35,28 +36,28 @@ pub enum Part {
     Table,
 }
 
-/// How far flushes have come, each count in the order of their numbers.
+/// The progress of flushes. Each count follows the order of their numbers.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Order {
     begun: u64,
-    /// Those that were promised space, by [`Part`].
+    /// The number of flushes that were promised space, by [`Part`].
     promised: [u64; 2],
 }
 
-/// What a flush may do about the space for its data.
+/// The ways in which a flush may get its space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MayTake {
-    /// Nothing: one before it has none yet.
+    /// None: an earlier flush has no space yet.
     Nothing,
-    /// What is there to be had at once.
+    /// Only space that is available at once.
     WhatIsThere,
-    /// What it takes, and wait for it.
+    /// All the space it needs, waiting for it.
     WhatItTakes,
 }
 
 impl Order {
-    /// The flush that is to begin next, and the place of its memtable among `frozen` ones, the first of
-    /// which is number `done`.
+    /// Returns the next flush to begin and the position of its memtable among the `frozen` ones;
+    /// the first of these has number `done`.
     fn next(self, done: u64, frozen: usize) -> Option<(FlushNo, usize)> {
         assert!(done <= self.begun, "{done} flushes are done, and {} were begun", self.begun);
         let place = (self.begun - done) as usize;
@@ -79,7 +80,7 @@ impl Order {
 pub(super) struct Flushes(Cell<Order>);
 
 impl<M: Medium> Front<M> {
-    /// Waits for a memtable that no flush has in hand yet: its number, and what is in it.
+    /// Waits for a memtable that no flush has begun with. Returns its number and its writes.
     pub async fn begin_flush(&self) -> (FlushNo, Vec<Write>) {
         let next = || {
             let frozen = self.memtables.borrow().frozen.len();
@@ -104,7 +105,8 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Waits for space for the data of a flush. See [`Self::promise_data`] for `pages` and `has_moved`.
+    /// Waits for space for the data of a flush. See [`Self::promise_data`] for `pages` and
+    /// `has_moved`.
     pub async fn promise_data_of(
         &self,
         flush: FlushNo,
@@ -114,7 +116,8 @@ impl<M: Medium> Front<M> {
         self.promise_part(flush, Part::Data, || Self::need_of_data(pages, &has_moved)).await
     }
 
-    /// Waits for the space that one part of a flush needs; nothing but its memtable, and other parts, are held meanwhile.
+    /// Waits for the space of one part of a flush. The flush holds only its memtable and its other
+    /// parts meanwhile.
     pub async fn promise_part(
         &self,
         flush: FlushNo,
@@ -139,7 +142,7 @@ impl<M: Medium> Front<M> {
         order.promised[part as usize] = flush.0 + 1;
         self.order.0.set(order);
         if order.begun > flush.0 + 1 {
-            self.store.work.notify_all(); // others have waited for that
+            self.store.work.notify_all(); // later flushes may have waited for this
         }
         promise
     }

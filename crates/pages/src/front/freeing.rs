@@ -1,11 +1,12 @@
-//! Pacing of clients by what collections free.
+//! Paces clients by the space that collections free.
 //!
-//! While free extents are few, clients may write as much as collections under way have freed so far, and
-//! not whole extents at a time: otherwise they would all stop until a victim is empty, a second on a large
-//! drive.
+//! While few extents are free, clients may write as much as the running collections have freed so
+//! far. The pace does not go by whole extents, because otherwise all clients would stop until a
+//! victim is empty: about a second on a large drive.
 //!
-//! Pages of the index that are garbage count as free, because what compaction writes makes as much garbage
-//! as it takes: it comes back in whole extents, and clients are not to feel when. Some of it is always there.
+//! Garbage pages of the index count as free, because compaction makes as much garbage as it writes.
+//! That space comes back in whole extents, and clients should not notice when. Some of this garbage
+//! always exists.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,32 +14,34 @@ use std::rc::Rc;
 use crate::front::Front;
 use crate::medium::{ExtentId, Medium};
 
-/// Extents beyond those that clients leave free within which they are paced: while a victim is emptied as
-/// much is filled, another one is being erased, and two are being filled with objects and index.
+/// Clients are paced within this many extents beyond those that they leave free: an emptied victim
+/// fills as much as it frees, another one is being erased, and two are being filled with objects
+/// and index.
 const PACED_WITHIN: u32 = 4;
-/// That is no more than this part of all, or small drives would hold too little.
+/// The same limit as a part of all extents, because otherwise small drives would hold too little.
 const PACED_PART: u32 = 32;
-/// Where too little is free, clients write so many times what they leave of what a collection frees.
+/// If too little is free, clients may write this many times as much as they leave of the space that
+/// a collection frees.
 const WRITTEN_TO_LEFT: u64 = 3;
 
-/// What the collection of objects that is under way has freed.
+/// The progress of the current collection of objects.
 #[derive(Default)]
 pub(crate) struct Freed {
     is_under_way: Cell<bool>,
-    /// In objects of the extent.
+    /// Objects of the extent that are freed.
     objects: Cell<u32>,
     of_objects: Cell<u32>,
-    /// Pages that were free when it began.
+    /// The number of free pages when it began.
     free_at_first: Cell<u64>,
-    /// Bytes that clients had written then.
+    /// The bytes that clients had written when it began.
     written_at_first: Cell<u64>,
 }
 
-/// A collection of objects under way, until it is dropped.
+/// The guard of a collection of objects in progress.
 pub(crate) struct Freeing<'a, M: Medium>(&'a Front<M>);
 
-/// An object of the extent that is collected. It is free when this is dropped: it was moved, and counts
-/// where it went, or it was garbage.
+/// An object of the extent being collected. Dropping this counts it as free: it was moved, and
+/// counts at its new place, or it was garbage.
 pub(crate) struct Place(Rc<Freed>);
 
 impl Drop for Place {
@@ -48,7 +51,7 @@ impl Drop for Place {
 }
 
 impl<M: Medium> Front<M> {
-    /// The collection of the objects in an extent begins.
+    /// Begins the collection of the objects in an extent.
     pub(crate) fn begin_freeing(&self, id: ExtentId) -> Freeing<'_, M> {
         let was_under_way = self.freed.is_under_way.replace(true);
         assert!(!was_under_way, "objects of two extents are collected at a time");
@@ -59,15 +62,15 @@ impl<M: Medium> Front<M> {
         Freeing(self)
     }
 
-    /// Pages that the collection under way has freed.
+    /// Returns the number of pages that the current collection has freed.
     fn pages_freed(&self) -> u64 {
         let (freed, all) = (self.freed.objects.get(), self.freed.of_objects.get().max(1));
         u64::from(freed.min(all)) * u64::from(self.store.shape.pages_per_extent) / u64::from(all)
     }
 
-    /// Whether a client's put waits until the collection under way has freed more. Where fewer pages are
-    /// free than are to be, clients get most of what it frees; but they are not to wait for more than it can
-    /// free.
+    /// Whether a client's put must wait until the current collection has freed more. If fewer pages
+    /// are free than there should be, clients get most of the freed space. They never wait for more
+    /// than the collection can free.
     pub(super) fn is_paced(&self) -> bool {
         if !self.freed.is_under_way.get() {
             return false;
@@ -78,12 +81,14 @@ impl<M: Medium> Front<M> {
         self.pages_free() <= self.kept(0).min(left)
     }
 
-    /// Whether so few pages are free that clients are paced, or will be before another extent is full.
+    /// Whether so few pages are free that clients are paced, or will be before another extent is
+    /// full.
     pub fn is_nearly_paced(&self) -> bool {
         self.pages_free() <= self.kept(1)
     }
 
-    /// Pages that are free or about to be, the index's garbage with them, less what memtables will take.
+    /// Returns the pages that are free or being released, plus the index's garbage, minus the pages
+    /// that the memtables will fill.
     fn pages_free(&self) -> u64 {
         let garbage = self.store.extents.borrow().index_garbage();
         let free = self.store.pages_in_sight() + self.pages_freed() + garbage;
@@ -91,8 +96,9 @@ impl<M: Medium> Front<M> {
         free.saturating_sub(self.memtables.borrow().bytes() / payload_bytes)
     }
 
-    /// Pages within which clients are paced, and `more` extents. The index is given half as much garbage as it
-    /// has pages, for its extents are collected when a third of them is that.
+    /// Returns the number of free pages at which pacing begins, plus `more` extents. The index may
+    /// have half as much garbage as live pages, because its extents are collected when a third of
+    /// their pages is garbage.
     fn kept(&self, more: usize) -> u64 {
         let shape = &self.store.shape;
         let within = PACED_WITHIN.min(shape.extents.div_ceil(PACED_PART)) as usize;
@@ -103,12 +109,12 @@ impl<M: Medium> Front<M> {
 }
 
 impl<M: Medium> Freeing<'_, M> {
-    /// For an object of the extent.
+    /// Returns the token of an object of the extent.
     pub(crate) fn place(&self) -> Place {
         Place(Rc::clone(&self.0.freed))
     }
 
-    /// Lets clients know that more may be free.
+    /// Wakes clients, because more space may be free.
     pub(crate) fn tell(&self) {
         self.0.store.room.notify_all();
     }

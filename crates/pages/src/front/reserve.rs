@@ -1,5 +1,5 @@
-//! What clients leave free: extents for the background work that makes room again, and for what they
-//! were promised (docs/decisions/0010).
+//! The reserve that clients leave free: extents for the background work that frees space, and for
+//! promises made to clients (docs/decisions/0010).
 
 use crate::error::OpenError;
 use crate::front::{Front, MemtableLimits};
@@ -9,12 +9,12 @@ use crate::store::PageStore;
 use crate::store::extents::Extents;
 use crate::store::space::Claimant;
 
-/// Extents that memtables which were accepted take, and the checkpoints after them.
+/// Returns the extents that accepted memtables will fill, including the checkpoints after them.
 pub(super) fn extents_of_memtables<M: Medium>(
     store: &PageStore<M>,
     limits: &MemtableLimits,
 ) -> usize {
-    // The active one, those in front of it, and one more for what collections move.
+    // The active memtable, the frozen ones, and one more for objects moved by collections.
     let memtables = limits.frozen as u32 + 2;
     let accepted = memtables * pages_of(store, limits, limits.bytes);
     let growth = u64::from(memtables) * limits.checkpoint_bytes;
@@ -22,34 +22,36 @@ pub(super) fn extents_of_memtables<M: Medium>(
     store.extents_of(accepted) + if store.has_journal_apart() { 0 } else { of_journal }
 }
 
-/// A memtable has so many times what puts leave for batches that make room.
+/// A memtable is this many times as large as the room that puts leave for batches that free space.
 const PART_FOR_EXCHANGE: u64 = 16;
 
-/// Extents that puts leave for batches that make room. What these delete is given back later, by merges and collection.
+/// Returns the extents that puts leave for batches that free space. The space of the deleted
+/// objects is freed later, by compaction and garbage collection.
 pub(super) fn extents_for_exchange<M: Medium>(
     store: &PageStore<M>,
     limits: &MemtableLimits,
 ) -> usize {
     let bytes = limits.bytes / PART_FOR_EXCHANGE;
-    // One more is being filled.
+    // One more extent is being filled.
     if limits.leaves_room { store.extents_of(pages_of(store, limits, bytes)) + 1 } else { 0 }
 }
 
-/// Pages that a flush of `bytes` takes at most, its part of the index with it.
+/// Returns the most pages that a flush of `bytes` bytes writes, including its index pages.
 fn pages_of<M: Medium>(store: &PageStore<M>, limits: &MemtableLimits, bytes: u64) -> u32 {
     let of_index = u128::from(limits.index_pages) * u128::from(bytes);
     store.pages_of_memtable(bytes) + of_index.div_ceil(limits.bytes.into()) as u32
 }
 
 impl<M: Medium> Front<M> {
-    /// Free extents that clients may not use: those that flushes leave to others, one for the
-    /// index and one for the data of a collection, what memtables that were accepted take, what is left for batches
-    /// that make room, and what index and journal have not taken of their own.
+    /// Returns the number of free extents that clients may not use: those that flushes leave to
+    /// other claimants, one for the index and one for the data of a collection, those for accepted
+    /// memtables, those left for batches that free space, and those reserved for index and journal
+    /// that these do not use yet.
     pub fn client_reserve(&self, extents: &Extents) -> usize {
         self.reserve_with(|stream| self.store.left_of_due(stream, extents))
     }
 
-    /// The same once all extents that are about to be free are.
+    /// As [`Self::client_reserve`], after all releases in progress.
     pub(super) fn client_reserve_in_sight(&self) -> usize {
         let extents = self.store.extents.borrow();
         self.reserve_with(|stream| self.store.left_of_due_in_sight(stream, &extents))
@@ -59,11 +61,12 @@ impl<M: Medium> Front<M> {
         self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
     }
 
-    /// Checks that clients could write to a store that is empty: that background work and a journal, if
-    /// there is one with checkpoints of about so many bytes, leave them anything.
+    /// Checks that background work and the journal leave room for clients in an empty store. With a
+    /// journal, `checkpoint_bytes` is the approximate size of a checkpoint.
     ///
     /// # Errors
-    /// [`OpenError::TooFewExtents`], [`OpenError::SingleUnit`].
+    /// Returns [`OpenError::TooFewExtents`] if there are too few extents, [`OpenError::SingleUnit`]
+    /// if an extent has a single append unit.
     pub fn check_extents(&self, checkpoint_bytes: Option<u64>) -> Result<(), OpenError> {
         if self.store.shape.pages_per_extent == self.store.shape.append_unit {
             return Err(OpenError::SingleUnit);
@@ -79,16 +82,17 @@ impl<M: Medium> Front<M> {
         self.check_there_are(self.reserve_of_flushes() + of_index + 1, of_journal)
     }
 
-    /// Checks that a store that is there has extents for the memtables that it is opened with: what background work needs for them, and their log.
+    /// Checks that an existing store has enough extents for the memtables that it is opened with:
+    /// for their background work and their log.
     ///
     /// # Errors
-    /// [`OpenError::TooFewExtents`].
+    /// Returns [`OpenError::TooFewExtents`] if there are too few extents.
     pub fn check_memtables(&self) -> Result<(), OpenError> {
-        // Steps of compactions are as small as can be: which plan the store has is another matter.
+        // Assumes the smallest steps of compaction: the plan of the store is checked elsewhere.
         self.check_there_are(self.reserve_with_steps(1) + 1, self.extents_of_log())
     }
 
-    /// Checks that there are so many extents for data and index, and for a journal, wherever that is.
+    /// Checks that the media have enough extents for data and index, and for the journal.
     fn check_there_are(&self, of_data: usize, of_journal: usize) -> Result<(), OpenError> {
         let is_apart = self.store.has_journal_apart();
         let available = self.store.journal().shape.extents as usize;
@@ -114,8 +118,9 @@ impl<M: Medium> Front<M> {
             + self.left_for_exchange
     }
 
-    /// Whether there is space for a batch that makes room: it can be flushed with what memtables hold (not what they may hold), and a memtable of
-    /// what a collection moves behind it.
+    /// Whether there is space for a batch that frees space: space to flush it with the present
+    /// contents of the memtables (not their limits), and one more memtable of objects moved by a
+    /// collection.
     pub(super) fn has_space_for_exchange(&self, bytes: u64) -> bool {
         let (store, limits) = (&self.store, &self.limits);
         let held = self.memtables.borrow().bytes() + bytes;
@@ -123,40 +128,41 @@ impl<M: Medium> Front<M> {
         store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
-    /// Whether clients leave enough extents to the background work that makes room again.
+    /// Whether more extents are free than the reserve for background work.
     pub fn has_space_for_clients(&self) -> bool {
         let extents = self.store.extents.borrow();
         extents.free() > self.client_reserve(&extents)
     }
 
-    /// The same with those extents that are about to be free.
+    /// As [`Self::has_space_for_clients`], counting extents that are being released as free.
     pub fn has_extents_for_clients(&self) -> bool {
         self.store.extents_in_sight() > self.client_reserve_in_sight()
     }
 
-    /// Whether free extents have become so few that collection starts: this share of all, as few as clients
-    /// need left, or as few as they would soon be paced at.
+    /// Whether so few extents are free that collection must start: fewer than `share` of all, close
+    /// to the clients' reserve, or close to the point where clients are paced.
     pub fn is_short_of_extents(&self, share: f64) -> bool {
         let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
         let due_below = share.max(self.client_reserve_in_sight() + 2);
         self.store.extents_in_sight() < due_below || self.is_nearly_paced()
     }
 
-    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    /// Whether there is space for the live items of a data extent. A collection that has begun must
+    /// be able to finish.
     pub fn can_move(&self, id: ExtentId) -> bool {
         let extents = self.store.extents.borrow();
         let shape = &self.store.shape;
         let share = extents.utilisation(extents.get(id));
         let pages = (share * f64::from(shape.pages_per_extent)).ceil();
         let bytes = (pages * f64::from(shape.payload_bytes)) as u64;
-        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        // Moved objects are flushed in several memtables, together with clients' deletes.
         let pages = self.pages_to_flush(bytes, u64::from(extents.get(id).live))
             + self.store.pages_of_memtable(self.limits.bytes);
         self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
-    /// Pages that flushes write for `bytes` in `objects` objects, about: each fills its last unit up,
-    /// and of small memtables there are many.
+    /// Returns an estimate of the pages that flushes write for `bytes` bytes in `objects` objects.
+    /// Each flush fills up its last unit, and small memtables need many flushes.
     fn pages_to_flush(&self, bytes: u64, objects: u64) -> u32 {
         let flushes = (bytes / self.limits.bytes).max(objects / self.limits.entries as u64);
         let flushes = flushes.clamp(1, objects.max(1));

@@ -1,11 +1,12 @@
-//! Keys that conditional writes have looked up and not written yet: a write of such a key in between
-//! changes what they found. It is noted here, because it may be flushed before they come to it.
-//! Cost: nothing while there are none, else one comparison by key for each write.
+//! Keys that conditional writes have looked up and not written yet. A write of such a key in
+//! between changes the result of the look-up. It is noted here, because it may be flushed before
+//! the conditional write continues. Cost: nothing while no key is watched, else one map look-up for
+//! each write.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Keys that are watched.
+/// The watched keys.
 #[derive(Default)]
 pub(crate) struct Watched {
     keys: RefCell<BTreeMap<Box<[u8]>, State>>,
@@ -14,7 +15,7 @@ pub(crate) struct Watched {
 #[derive(Default)]
 struct State {
     watches: u32,
-    /// Whether the newest write since the first of them left a value.
+    /// Whether the newest write since the first watch left a value.
     newest: Option<bool>,
 }
 
@@ -25,7 +26,7 @@ impl Watched {
         Watch { watched: self, key }
     }
 
-    /// `key` was written; whether it has a value now.
+    /// Notes a write of `key`. `exists`: whether the key has a value now.
     pub(crate) fn note(&self, key: &[u8], exists: bool) {
         if let Some(state) = self.keys.borrow_mut().get_mut(key) {
             state.newest = Some(exists);
@@ -33,14 +34,14 @@ impl Watched {
     }
 }
 
-/// See [`Watched::watch`].
+/// A watch of a key: see [`Watched::watch`].
 pub(crate) struct Watch<'a> {
     watched: &'a Watched,
     key: &'a [u8],
 }
 
 impl Watch<'_> {
-    /// Whether the key has a value now, if it was written since it is watched.
+    /// Returns whether the key has a value now; `None` if it was not written since the watch began.
     pub(crate) fn newest(&self) -> Option<bool> {
         self.watched.keys.borrow()[self.key].newest
     }

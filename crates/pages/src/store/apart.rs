@@ -1,5 +1,5 @@
-//! Writing apart: a run of pages in extents that hold nothing else, so that they are free as soon as all of
-//! it is dead.
+//! Writing apart: a run of pages in extents of its own. The extents hold nothing else, so they
+//! become free as soon as the whole run is dead.
 
 use std::collections::VecDeque;
 
@@ -12,62 +12,64 @@ use crate::store::PageStore;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
 
-/// Pages that follow one another, sealed, on their way to the medium.
+/// Consecutive sealed pages that wait to be appended.
 struct Stretch {
     first: PageNo,
     pages: Vec<PageImage>,
 }
 
-/// Writes pages in extents of their own, one after the other, each filled to its end before the next.
+/// Writes pages into extents of their own, in order. Each extent is filled before the next is
+/// opened.
 pub struct Apart<'a, M> {
     store: &'a PageStore<M>,
     promise: Promise<'a>,
     extents: Vec<ExtentId>,
-    /// Places of the unit that was handed out last, which are not taken yet.
+    /// Unused page numbers of the unit that was handed out last.
     unit: std::ops::Range<u32>,
     waiting: VecDeque<Stretch>,
 }
 
-/// Where pages lie that were written apart: extent after extent, each but the last one full.
+/// The place of a run that was written apart: its extents, all but the last one full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretches {
-    /// In the order in which they were filled.
+    /// The extents, in the order in which they were filled.
     pub extents: Vec<ExtentId>,
-    /// Pages in all.
+    /// The number of pages.
     pub pages: u32,
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Pages that a promise takes for `extents` extents of their own.
+    /// Returns the number of pages to promise for `extents` whole extents.
     pub fn pages_of_extents(&self, extents: usize) -> u32 {
-        // As many as no medium has are as good as any more, and can be rounded up.
+        // Capped at 2^31 pages: no medium has more, and the cap leaves room for rounding up.
         let pages = extents as u64 * u64::from(self.shape.pages_per_extent);
         pages.min(1 << 31) as u32
     }
 
-    /// What somebody needs for `extents` extents of tables.
+    /// Returns the space needed for `extents` extents of tables.
     pub fn need_of_tables(&self, extents: usize, claimant: Claimant) -> Need {
         Need { stream: Stream::Tables, pages: self.pages_of_extents(extents), claimant }
     }
 }
 
 impl<'a, M: Medium> Apart<'a, M> {
-    /// Nothing is written yet. `promise` is of whole extents.
+    /// Creates a writer that has written nothing yet. Requires: `promise` is a whole number of
+    /// extents.
     pub fn new(store: &'a PageStore<M>, promise: Promise<'a>) -> Self {
         let (pages, per_extent) = (promise.left, store.shape.pages_per_extent);
         assert!(pages.is_multiple_of(per_extent), "{pages} pages are no whole extents");
         Self { store, promise, extents: Vec::new(), unit: 0..0, waiting: VecDeque::new() }
     }
 
-    /// Pages that were handed in and not written yet.
+    /// Returns the number of pages that were pushed and not written yet.
     pub fn waiting(&self) -> usize {
         self.waiting.iter().map(|stretch| stretch.pages.len()).sum()
     }
 
-    /// Seals the next page, which is written with [`Self::write`]. Returns its number.
+    /// Seals the next page and returns its number. [`Self::write`] writes it.
     ///
     /// # Errors
-    /// What the medium says to an extent that is opened.
+    /// Returns the medium's error if it cannot open an extent.
     pub fn push(&mut self, bytes: Vec<u8>) -> Result<PageNo, EngineError> {
         if self.unit.is_empty() {
             self.next_unit()?;
@@ -107,14 +109,14 @@ impl<'a, M: Medium> Apart<'a, M> {
         extents.take(id, stream);
         self.promise.take(store.shape.pages_per_extent);
         self.extents.push(id);
-        store.work.notify_all(); // free space has shrunk: garbage collection may be due
+        store.work.notify_all(); // less free space: garbage collection may be due
         Ok(id)
     }
 
-    /// Writes the whole units among what was handed in, as one run for each extent, and waits for them.
+    /// Appends all whole units that were pushed, as one run for each extent, and waits for them.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write(&mut self, class: IoClass) -> Result<(), EngineError> {
         let unit = self.store.shape.append_unit as usize;
         let mut under_way = Vec::new();
@@ -138,11 +140,12 @@ impl<'a, M: Medium> Apart<'a, M> {
         Ok(())
     }
 
-    /// Fills the last unit up and writes what is left. Nothing refers to it, and it need not be durable before
-    /// [`Self::make_durable`]. What is left of the promise is for the next run.
+    /// Fills up the last unit and writes the remaining pages. No index refers to them yet, and they
+    /// need not be durable before [`Self::make_durable`]. The rest of the promise is kept for the
+    /// next run.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn finish(&mut self, class: IoClass) -> Result<Stretches, EngineError> {
         let shape = self.store.shape;
         let extents = self.extents.len() as u32;
@@ -159,11 +162,11 @@ impl<'a, M: Medium> Apart<'a, M> {
         Ok(Stretches { extents: std::mem::take(&mut self.extents), pages })
     }
 
-    /// Waits until all runs that were finished are durable, where edits do not see to that. Once for as many as come into
-    /// the index together: a medium may take long.
+    /// Waits until all finished runs are durable, unless edits sync them. Call it once for all runs
+    /// that enter the index together, because a sync may take long.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn make_durable(&self) -> Result<(), EngineError> {
         let stream = self.promise.stream();
         if !self.store.edits_sync.get() && !self.store.goes_early(stream) {
@@ -174,9 +177,9 @@ impl<'a, M: Medium> Apart<'a, M> {
 }
 
 impl<M> Apart<'_, M> {
-    /// Gives the run up that is being written, of which no write may be under way. Returns its pages, which
-    /// wait for their place in an index as before, those that were never written among them. What is left of
-    /// the promise is given back.
+    /// Abandons the run that is being written and returns its pages, including pages that were
+    /// never written. They stay unpublished. The rest of the promise is given back. Requires: no
+    /// write of the run is in flight.
     pub fn abandon(self) -> Vec<PageNo> {
         let extents = self.store.extents.borrow();
         let of = |id: &ExtentId| {
@@ -188,10 +191,10 @@ impl<M> Apart<'_, M> {
 }
 
 impl Stretches {
-    /// The page at place `index`.
+    /// Returns the page at position `index` of the run.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// Panics if the run has no such position.
     pub fn page(&self, index: u32, pages_per_extent: u32) -> PageNo {
         assert!(index < self.pages, "page {index} of {}", self.pages);
         let extent = self.extents[(index / pages_per_extent) as usize];
@@ -200,10 +203,12 @@ impl Stretches {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Reads the pages `range` of what was written apart, checked, in order; in one read for each extent.
+    /// Reads and checks the pages `range` of a run that was written apart, in order, with one read
+    /// for each extent.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_apart(
         &self,
         stretches: &Stretches,

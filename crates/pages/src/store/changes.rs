@@ -1,9 +1,9 @@
-//! What one edit changes of the extents: which pages hold something from now on, and how many items
-//! of each extent were published and died.
+//! The effect of one edit on the extents: which pages are in use from now on, and how many items of
+//! each extent were published and died.
 //!
-//! Counted when the edit is made and applied when it is committed. Counts of edits that are under way
-//! side by side add up in any order. An extent that was released meanwhile, because everything in it
-//! was moved away, is known by its generation, and left alone.
+//! The counts are collected when the edit is built and applied when it is committed. Counts of
+//! concurrent edits can be added in any order. An extent may be released meanwhile, because
+//! everything in it was moved. Its generation then differs, and the change of it is ignored.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use std::ops::Range;
 use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, Stream};
 
-/// Changes of extents, by extent.
+/// The changes of an edit, by extent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// What changes, by extent.
+    /// The change of each extent.
     pub extents: BTreeMap<ExtentId, ExtentChange>,
 }
 
 impl Changes {
-    /// Adds what another edit changes; both are applied at one instant.
+    /// Adds the changes of another edit. Both are applied at the same time.
     pub fn merge(&mut self, other: Self) {
         for (id, more) in other.extents {
             let Some(change) = self.extents.get_mut(&id) else {
@@ -34,29 +34,30 @@ impl Changes {
     }
 }
 
-/// Changes of one extent.
+/// The changes of one extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtentChange {
-    /// What the extent holds.
+    /// The stream that the extent holds.
     pub stream: Stream,
-    /// How often the extent had been opened by then.
+    /// The extent's generation: how many times it had been opened.
     pub generation: u64,
-    /// When the extent was opened, counted in extents opened.
+    /// The extent's age: the number of extents that had been opened, including this one.
     pub age: u64,
-    /// Places of pages that are in use from now on: after a power cut they are no holes.
+    /// Positions of pages that are in use from now on: recovery does not treat them as holes.
     pub placed: Vec<Range<u32>>,
-    /// How many of its items came and went.
+    /// How many of the extent's items were added and died.
     pub counts: Counts,
 }
 
-/// How many items of an extent came and went.
+/// Counts of items of an extent that were added and died.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Items that were written for the index.
     pub published: u32,
-    /// Items that the index refers to from now on: those that were published, at once or one by one.
+    /// Items that the index refers to from now on. Published items are entered all at once or one
+    /// by one.
     pub entered: u32,
-    /// Items that it refers to no more.
+    /// Items that the index no longer refers to.
     pub dead: u32,
 }
 
@@ -69,13 +70,14 @@ impl Counts {
 }
 
 impl ExtentChange {
-    /// Whether each item that died was of the extent's present contents. Once generations look alike,
-    /// one may have been taken for one of today's.
+    /// Whether every item counted as dead surely belongs to the extent's present generation. Object
+    /// pointers store few bits of the generation: once generations wrap around, an old pointer may
+    /// look current.
     pub(crate) fn is_certain(&self, format: &PointerFormat) -> bool {
         matches!(self.stream, Stream::Index | Stream::Tables) || format.tells_apart(self.generation)
     }
 
-    /// The pages from `start` on are in use; runs that touch are joined.
+    /// Marks `pages` pages from `start` on as in use. Adjacent runs are joined.
     pub(crate) fn place(&mut self, start: u32, pages: u32) {
         match self.placed.last_mut() {
             Some(last) if last.end == start => last.end += pages,

@@ -1,10 +1,12 @@
-//! Epochs: when has everybody who could still follow an old pointer gone?
+//! Epochs: detect when every reader that may still follow an old pointer has finished.
 //!
-//! A reader holds a guard across its flash reads. What a change makes unreachable is released once
-//! every reader that began before the change has left. Cost: two counter updates per read.
+//! A reader holds a guard across its flash reads. Pages that a change makes unreachable are
+//! released once every reader that began before the change has finished. Cost: two counter updates
+//! per read.
 //!
-//! A reader that reads on a thread of its own, without the runtime, leaves its epoch in a list under a lock; whoever comes
-//! next within the runtime takes that back. Only who waits for readers to leave has to be woken for it.
+//! A reader on a thread outside of the runtime cannot touch the counters. When it finishes, it puts
+//! its epoch into a list under a lock, and the next call inside the runtime takes the list over.
+//! Only a task in [`Epochs::drain`] has to be woken for that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,7 +18,7 @@ use std::task::Waker;
 
 use runtime::{Mutex, Notify};
 
-/// Hands out guards and tells when old ones are gone.
+/// Hands out guards and waits for old guards to be dropped.
 #[derive(Clone, Default)]
 pub struct Epochs {
     shared: Rc<Shared>,
@@ -24,32 +26,32 @@ pub struct Epochs {
 
 #[derive(Default)]
 struct Shared {
-    /// Epoch of the first counter.
+    /// The epoch of the first counter.
     oldest: Cell<u64>,
-    /// Readers by epoch, from `oldest` to the current one.
+    /// The number of readers of each epoch, from `oldest` to the current one.
     readers: RefCell<VecDeque<u32>>,
     drained: Notify,
-    /// Readers outside of the runtime that were not taken back yet.
+    /// Readers outside of the runtime whose end was not taken over yet.
     outside: Cell<usize>,
     left: Arc<Mutex<Left>>,
 }
 
-/// What readers outside leave behind, for the runtime.
+/// The results of readers outside of the runtime, to be taken over by the runtime.
 #[derive(Default)]
 struct Left {
-    /// The epochs of those that have left.
+    /// The epochs of readers that have finished.
     epochs: Vec<u64>,
-    /// Who waits for them to leave.
+    /// Wakers of the tasks that wait for these readers.
     waiters: Vec<Waker>,
 }
 
-/// A reader is under way.
+/// The guard of a reader.
 pub struct Guard {
     shared: Rc<Shared>,
     epoch: u64,
 }
 
-/// A reader is under way outside of the runtime: on any thread.
+/// The guard of a reader outside of the runtime; may be dropped on any thread.
 pub(crate) struct Outside {
     left: Arc<Mutex<Left>>,
     epoch: u64,
@@ -61,7 +63,7 @@ impl Epochs {
         Guard { epoch: self.shared.begin(), shared: Rc::clone(&self.shared) }
     }
 
-    /// Begins a read that goes on outside of the runtime.
+    /// Begins a read that runs outside of the runtime.
     pub(crate) fn enter_outside(&self) -> Outside {
         let shared = &self.shared;
         shared.take_back(None);
@@ -69,13 +71,13 @@ impl Epochs {
         Outside { epoch: shared.begin(), left: Arc::clone(&shared.left) }
     }
 
-    /// Whether no reader is under way.
+    /// Whether no reader is active.
     pub fn is_quiet(&self) -> bool {
         self.shared.take_back(None);
         self.shared.readers.borrow().iter().all(|readers| *readers == 0)
     }
 
-    /// Waits until every reader that has begun by now is gone.
+    /// Waits until every reader that has begun before the call has finished.
     pub(crate) async fn drain(&self) {
         let shared = &self.shared;
         let current = shared.oldest.get() + shared.readers.borrow().len().max(1) as u64 - 1;
@@ -94,7 +96,7 @@ impl Epochs {
 }
 
 impl Shared {
-    /// Counts one more reader; its epoch, the current one.
+    /// Adds a reader to the current epoch and returns that epoch.
     fn begin(&self) -> u64 {
         let mut readers = self.readers.borrow_mut();
         if readers.is_empty() {
@@ -104,7 +106,7 @@ impl Shared {
         self.oldest.get() + readers.len() as u64 - 1
     }
 
-    /// A reader of `epoch` has gone.
+    /// Removes a reader of `epoch`.
     fn end(&self, epoch: u64) {
         let index = (epoch - self.oldest.get()) as usize;
         let is_gone = {
@@ -117,7 +119,8 @@ impl Shared {
         }
     }
 
-    /// Takes in which readers outside have left. `waiter` is woken when the next one does.
+    /// Takes over the readers outside that have finished. `waiter` is woken when the next one
+    /// finishes.
     fn take_back(&self, waiter: Option<&Waker>) {
         if self.outside.get() == 0 {
             return;
@@ -136,7 +139,7 @@ impl Shared {
         }
     }
 
-    /// Forgets leading epochs without readers, but never the current one.
+    /// Removes leading epochs without readers, but never the current one.
     fn retire(&self) {
         let mut readers = self.readers.borrow_mut();
         let mut has_retired = false;
@@ -210,7 +213,7 @@ mod tests {
             drained.await;
             thread.join().expect("it only leaves");
             assert!(epochs.is_quiet());
-            // Nobody waits: what was left is taken back by whoever comes next.
+            // No task waits: the next call takes over the epochs of readers that have finished.
             drop(epochs.enter_outside());
             epochs.drain().await;
             assert_eq!(epochs.shared.outside.get(), 0);

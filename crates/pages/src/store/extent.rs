@@ -1,9 +1,9 @@
-//! One extent: its life, and how much of it is in use.
+//! The state of one extent, and how much of it is in use.
 
 use crate::medium::{PageNo, Stream};
 use crate::store::changes::Counts;
 
-/// The life of an extent.
+/// The lifecycle state of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum State {
@@ -11,20 +11,20 @@ pub enum State {
     Free = 0,
     /// Being filled.
     Open = 1,
-    /// Full, or given up.
+    /// Full, or no longer filled.
     Closed = 2,
-    /// Garbage collection moves what is in use out of it.
+    /// Garbage collection is moving its live items.
     Collecting = 3,
-    /// Nothing refers to it; it becomes empty.
+    /// Nothing refers to it. It is being released and becomes free.
     Releasing = 4,
-    /// A page that may hold something in use is damaged, or cannot be read for now; kept as it is. Closed again when the store is
-    /// opened.
+    /// A page that may be in use is damaged, or cannot be read for now. The extent is kept
+    /// unchanged. It is closed again when the store is opened.
     Quarantined = 5,
 }
 
 impl State {
-    /// Whether an extent may go from this state to `next` while the store runs, apart from being
-    /// opened and closed.
+    /// Whether an extent may change from this state to `next` while the store runs. Opening and
+    /// closing are not counted.
     pub(super) fn leads_to(self, next: Self) -> bool {
         match next {
             Self::Free => self == Self::Releasing,
@@ -32,7 +32,7 @@ impl State {
             Self::Quarantined => self == Self::Collecting,
             Self::Closed => matches!(self, Self::Collecting | Self::Quarantined),
             Self::Collecting => self == Self::Closed,
-            // Also one whose release a power cut has cut short.
+            // Also an extent whose release was interrupted by a power cut.
             Self::Releasing => matches!(self, Self::Closed | Self::Collecting | Self::Releasing),
         }
     }
@@ -47,47 +47,48 @@ impl State {
     ];
 }
 
-/// A run of the store opened an extent, or a recovery had it filled further. What runs before may have left behind
-/// that place can be of the same extent and generation as what is written there next: only the run tells.
+/// The part of an extent that one run of the store filled: the run opened the extent, or a recovery
+/// resumed it. Pages that an earlier run left after `from` can have the same extent and generation
+/// as the new pages there. Only the run number distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FilledBy {
-    /// The first place that it wrote.
+    /// The first position that the run wrote.
     pub from: u32,
-    /// Its number: see [`crate::store::PageStore::begin_run`].
+    /// The number of the run: see [`crate::store::PageStore::begin_run`].
     pub run: u32,
 }
 
-/// One extent. "Items" are objects in a data extent and pages in a meta extent.
+/// One extent. "Items" are objects in a data extent and pages in an index extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
-    /// What is being done with it.
+    /// The lifecycle state.
     pub state: State,
-    /// What it holds, or held last.
+    /// The stream that it holds, or held last.
     pub stream: Stream,
-    /// Pages handed out.
+    /// The number of pages handed out.
     pub(crate) cursor: u32,
-    /// Items that an index refers or referred to.
+    /// Items that an index refers to or has referred to.
     pub(crate) published: u32,
     /// Items not known to be obsolete.
     pub live: u32,
-    /// Pages handed out that nothing will ever refer to, after a power cut.
+    /// Pages that were handed out before a power cut and that nothing will ever refer to.
     pub(crate) holes: Vec<PageNo>,
-    /// The runs that have filled it, in order, on a medium that is written anywhere.
+    /// The runs that filled it, in order. Only on a medium that is written anywhere.
     pub(crate) runs: Vec<FilledBy>,
-    /// When it was opened, counted in extents opened.
+    /// Its age: the number of extents that had been opened, including this one.
     pub age: u64,
-    /// How often it was opened.
+    /// The number of times that it was opened.
     pub generation: u64,
 }
 
 impl Extent {
-    /// An extent that nothing has been written to yet, in a run with this number; 0 if none is noted.
+    /// Returns an empty open extent of run `run`; 0 means that runs are not noted.
     pub(crate) fn opened_in(run: u32, stream: Stream, age: u64, generation: u64) -> Self {
         let runs = if run == 0 { Vec::new() } else { vec![FilledBy { from: 0, run }] };
         Self { runs, ..Self::opened(stream, age, generation) }
     }
 
-    /// An extent that nothing has been written to yet, where runs are not noted.
+    /// Returns an empty open extent, where runs are not noted.
     pub(crate) fn opened(stream: Stream, age: u64, generation: u64) -> Self {
         Self {
             state: State::Open,
@@ -102,33 +103,32 @@ impl Extent {
         }
     }
 
-    /// An extent that was never opened.
+    /// Returns an extent that was never opened.
     pub(crate) fn blank() -> Self {
         Self { state: State::Free, ..Self::opened(Stream::Objects, 0, 0) }
     }
 
-    /// Whether it is closed, and nothing in it is in use.
+    /// Whether it is closed and has no live item.
     pub(super) fn is_empty(&self) -> bool {
         self.state == State::Closed && self.live == 0
     }
 
-    /// From where it is filled up to, it is filled further in `run`.
+    /// Notes that run `run` continues to fill the extent at its cursor.
     pub(super) fn resume(&mut self, run: u32) {
         let from = self.cursor;
-        // What an earlier run filled it with from here on is not in use.
+        // Pages that an earlier run wrote from here on are not in use.
         self.runs.retain(|filled| filled.from < from);
         self.runs.push(FilledBy { from, run });
     }
 
-    /// The run that handed out `place`; 0 where runs are not noted.
+    /// Returns the run that handed out position `place`; 0 where runs are not noted.
     pub(super) fn run_at(&self, place: u32) -> u32 {
         let before = self.runs.iter().rev().find(|filled| filled.from <= place);
         before.map_or(0, |filled| filled.run)
     }
 
-    /// An index refers to more of its items, and to some of them no more. Whether each of the dead was
-    /// of its present generation is either certain or not. `Err`, with what is wrong, if there cannot
-    /// be so many.
+    /// Adds `counts` to the extent's counts. `is_certain`: whether every dead item belongs to the
+    /// present generation. Returns an error message if the counts contradict each other.
     pub(super) fn count(&mut self, counts: Counts, is_certain: bool) -> Result<(), &'static str> {
         let Counts { published, entered, dead } = counts;
         self.published = self.published.saturating_add(published);

@@ -1,8 +1,9 @@
-//! The extents of the medium: which are free, which are being filled, how much of each is in use.
+//! The extents of the medium: which are free, which are being filled, and how much of each is in
+//! use.
 //!
-//! In-use counts come from compaction: it bumps them when it drops a duplicate or a tombstone, so
-//! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
-//! here.
+//! Compaction updates the in-use counts when it drops an overwritten object or a tombstone. The
+//! counts therefore lag behind overwrites that are still in upper levels. This module is pure
+//! bookkeeping and does no I/O.
 
 mod recovering;
 
@@ -16,29 +17,30 @@ use crate::store::changes::Counts;
 use crate::store::extent::{Extent, State};
 use crate::store::tally::Tally;
 
-/// All extents of a medium.
+/// The extents of a medium.
 #[derive(Clone)]
 pub struct Extents {
     shape: Shape,
     all: Vec<Extent>,
     open: [Option<ExtentId>; Stream::ALL.len()],
     tally: Tally,
-    /// Closed ones in which nothing is in use, so that nobody has to look for them.
+    /// Closed extents without live items, so that finding one needs no search.
     empty: BTreeSet<ExtentId>,
     opened: u64,
-    /// Objects that died in closed extents, not because they were moved: in extents' worth, so far.
+    /// Objects that died in closed extents since the start, not counting objects that were moved.
+    /// The unit is full extents.
     died: f64,
-    /// The run in which extents are opened; 0 where runs are not noted.
+    /// The run that opens extents; 0 where runs are not noted.
     run: u32,
 }
 
 impl Extents {
-    /// All extents free.
+    /// Creates the state of a medium whose extents are all free.
     pub fn new(shape: Shape) -> Self {
         Self::restore(shape, vec![Extent::blank(); shape.extents as usize], 0)
     }
 
-    /// The extents as a recovery found them.
+    /// Creates the state from extents that a recovery found.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
         assert_eq!(extents.len(), shape.extents as usize, "extents of another medium");
         let tally = Tally::of(&extents);
@@ -51,69 +53,71 @@ impl Extents {
         Self { shape, all: extents, open, tally, empty, opened, died: 0.0, run: 0 }
     }
 
-    /// Extents are opened in `run` from now on.
+    /// Sets the run that opens extents from now on.
     pub fn begin_run(&mut self, run: u32) {
         self.run = run;
     }
 
-    /// The medium's.
+    /// Returns the shape of the medium.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Extents that are free.
+    /// Returns the number of free extents.
     pub fn free(&self) -> usize {
         self.tally.free
     }
 
-    /// Extents with contents of this kind, used or not.
+    /// Returns the number of extents that hold `stream`, with or without live items.
     pub fn in_use(&self, stream: Stream) -> usize {
         self.tally.in_use[stream as usize]
     }
 
-    /// Those of them that are not about to be free.
+    /// Returns the number of extents that hold `stream` and are not being released.
     pub fn kept(&self, stream: Stream) -> usize {
         self.in_use(stream) - self.tally.releasing[stream as usize]
     }
 
-    /// Pages of the index that are in use.
+    /// Returns the number of live index pages.
     pub(crate) fn index_pages(&self) -> u64 {
         self.tally.items[Stream::Index as usize]
     }
 
-    /// Pages of the index's extents that come back when those are collected.
+    /// Returns the number of pages that collecting all index extents would give back.
     pub(crate) fn index_garbage(&self) -> u64 {
         let all = self.kept(Stream::Index) as u64 * u64::from(self.shape.pages_per_extent);
         all.saturating_sub(u64::from(self.room(Stream::Index)) + self.index_pages())
     }
 
-    /// Extents' worth of objects that died in closed extents, so far. Unlike what of them is still there, it does not depend on how far collections are.
+    /// Returns the dead objects of closed extents since the start, in full extents. Unlike the
+    /// garbage that still exists, this number does not depend on the progress of collections.
     pub(crate) fn died(&self) -> f64 {
         self.died
     }
 
-    /// So many objects of an extent were moved, and it stays for what else it has. They die there, and are no room.
+    /// Subtracts `moved` objects from the dead ones: they were moved, and the extent is kept for
+    /// its other objects. They die in the extent, but give no space back.
     pub(crate) fn forget_moved(&mut self, id: ExtentId, moved: u64) {
         let moved = u32::try_from(moved).unwrap_or(u32::MAX);
         self.died -= share_of(self.get(id), moved, &self.shape);
     }
 
-    /// Carries what is not in a dump.
+    /// Carries the state that a dump does not contain.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.f64(&mut self.died)
     }
 
-    /// Extents opened so far.
+    /// Returns the number of extents opened so far.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// The extent `id`.
+    /// Returns the extent `id`.
     pub fn get(&self, id: ExtentId) -> &Extent {
         &self.all[id.0 as usize]
     }
 
-    /// All extents, in order.
+    /// Returns all extents, in order.
     pub fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
         self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
     }
@@ -123,42 +127,42 @@ impl Extents {
         self.all.iter().any(|extent| extent.state == state)
     }
 
-    /// Whether an extent is being filled.
+    /// Whether `id` is being filled.
     pub(crate) fn is_open(&self, id: ExtentId) -> bool {
         self.open.contains(&Some(id))
     }
 
-    /// The extents that are being filled.
+    /// Returns the extents that are being filled.
     pub(crate) fn open_ones(&self) -> Vec<ExtentId> {
         self.open.iter().flatten().copied().collect()
     }
 
-    /// Whether an extent holds what an index refers to, or may.
+    /// Whether an index refers to items of the extent, or may.
     pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
         let extent = self.get(id);
         !extent.stream.is_journal() && !matches!(extent.state, State::Free | State::Releasing)
     }
 
-    /// An extent is not filled further, if it was.
+    /// Closes the extent if it is being filled.
     pub(crate) fn give_up(&mut self, id: ExtentId) {
         if self.is_open(id) {
             self.close(self.get(id).stream);
         }
     }
 
-    /// An extent is not filled further.
+    /// Removes the extent from the open ones.
     fn forget_open(&mut self, id: ExtentId) {
         for open in &mut self.open {
             open.take_if(|other| *other == id);
         }
     }
 
-    /// Pages left in the extent that is open for `stream`.
+    /// Returns the number of pages left in the extent that is open for `stream`.
     pub fn room(&self, stream: Stream) -> u32 {
         self.open[stream as usize].map_or(0, |id| self.shape.pages_per_extent - self.get(id).cursor)
     }
 
-    /// Closes the extent that is open for `stream`, if there is one.
+    /// Closes the extent that is open for `stream`, if any.
     pub(crate) fn close(&mut self, stream: Stream) {
         if let Some(id) = self.open[stream as usize].take() {
             let state = &mut self.all[id.0 as usize].state;
@@ -168,8 +172,8 @@ impl Extents {
         }
     }
 
-    /// Hands out the next append unit of the extent that is open for `stream`, which has room. With the
-    /// last one it is closed.
+    /// Returns the first page of the next append unit of `stream` and closes the extent after its
+    /// last unit. Requires: an extent with room is open for `stream`.
     pub(crate) fn next_unit(&mut self, stream: Stream) -> PageNo {
         let id = self.open[stream as usize].expect("it has room, so it is open");
         assert!(self.room(stream) >= self.shape.append_unit, "{stream:?}: no room in its extent");
@@ -188,8 +192,9 @@ impl Extents {
         first
     }
 
-    /// The least worn of the free extents, and the generation to open it in. `None` if there is none. That generation is
-    /// used up also if the medium refuses: some of it may have noted it.
+    /// Returns the least worn free extent, and the generation to open it with; `None` if no extent
+    /// is free. The generation is used up even if the medium refuses to open the extent, because
+    /// part of the medium may have stored it.
     pub(crate) fn next_free(&mut self, wear: impl Fn(ExtentId) -> u32) -> Option<(ExtentId, u64)> {
         let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
         let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
@@ -199,15 +204,16 @@ impl Extents {
         Some((found?, extent.generation))
     }
 
-    /// The medium has opened a free extent, which is filled with `stream` from now on.
+    /// Records that the medium has opened a free extent, which is filled with `stream` from now on.
     pub(crate) fn open(&mut self, id: ExtentId, stream: Stream) {
         assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
         self.begin(id, stream);
         self.open[stream as usize] = Some(id);
     }
 
-    /// The medium has opened a free extent for a single writer, which fills it by [`Self::fill`]. It counts as
-    /// closed: nobody else fills it, and after a power cut nobody.
+    /// Records that the medium has opened a free extent for a single writer, which fills it with
+    /// [`Self::fill`]. The extent counts as closed: no other writer fills it, and recovery does not
+    /// resume it.
     pub(crate) fn take(&mut self, id: ExtentId, stream: Stream) {
         self.begin(id, stream);
         self.put(id, State::Closed);
@@ -220,7 +226,8 @@ impl Extents {
         self.replace(id, Extent::opened_in(self.run, stream, self.opened, generation));
     }
 
-    /// Hands out the next append unit of an extent that was taken, which has room.
+    /// Returns the first page of the next append unit of an extent that was opened with
+    /// [`Self::take`]. Requires: the extent has room.
     pub(crate) fn fill(&mut self, id: ExtentId) -> PageNo {
         let shape = self.shape;
         let extent = &mut self.all[id.0 as usize];
@@ -231,7 +238,7 @@ impl Extents {
         first
     }
 
-    /// [`Extent::count`] of an extent.
+    /// Applies [`Extent::count`] to an extent and updates the totals.
     pub(crate) fn count(
         &mut self,
         id: ExtentId,
@@ -250,7 +257,7 @@ impl Extents {
         outcome
     }
 
-    /// The state of an extent has changed, or what of it is in use.
+    /// Updates the list of empty extents after a change of the extent's state or counts.
     fn note_empty(&mut self, id: ExtentId) {
         if self.get(id).is_empty() {
             self.empty.insert(id);
@@ -259,20 +266,21 @@ impl Extents {
         }
     }
 
-    /// The generation of the extent that holds `page`: how often it was opened.
+    /// Returns the generation of the extent that holds `page`: how many times it was opened.
     pub fn generation(&self, page: PageNo) -> u64 {
         self.get(self.shape.extent_of(page)).generation
     }
 
-    /// Whether the object that `pointer` leads to may still be there. Pointers tell only so many generations apart: where
-    /// one looks like the present one, the extent may have become the journal's, or the index's.
+    /// Whether the object at `pointer` may still exist. Pointers distinguish only a limited number
+    /// of generations. If an old one looks current, the extent may meanwhile hold journal or index
+    /// pages.
     pub(crate) fn may_hold(&self, pointer: Pointer, format: &PointerFormat) -> bool {
         let extent = self.get(self.shape.extent_of(format.locate(pointer).0));
         extent.stream == Stream::Objects && format.is_of(pointer, extent.generation)
     }
 
-    /// What pages are told from older ones by that lay at the same place: the generation of the extent that
-    /// holds `page`, and the run in which that was handed out.
+    /// Returns the generation of the extent that holds `page`, and the run that handed the page
+    /// out. They distinguish the page from older pages at the same place.
     pub(crate) fn stamp(&self, page: PageNo) -> (u64, u32) {
         let extent = self.get(self.shape.extent_of(page));
         (extent.generation, extent.run_at(page.0 % self.shape.pages_per_extent))
@@ -287,8 +295,7 @@ impl Extents {
         is_kept && !extent.stream.is_journal() && is_handed_out && !is_hole()
     }
 
-    /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there
-    /// once.
+    /// Whether `pages` agrees with the counts of live index pages and contains no page twice.
     pub fn count_index_pages(&self, pages: impl Iterator<Item = PageNo>) -> bool {
         let mut found: Vec<BTreeSet<PageNo>> = vec![BTreeSet::new(); self.all.len()];
         for page in pages {
@@ -304,7 +311,7 @@ impl Extents {
         })
     }
 
-    /// Remembers that nothing will ever refer to `page`.
+    /// Records that nothing will ever refer to `page`.
     pub(crate) fn add_hole(&mut self, page: PageNo) {
         let end = self.shape.pages_per_extent;
         let extent = self.extent_mut(page);
@@ -312,7 +319,7 @@ impl Extents {
         extent.holes.push(page);
     }
 
-    /// The next step in the life of an extent.
+    /// Changes the state of an extent.
     pub fn set_state(&mut self, id: ExtentId, state: State) {
         let now = self.get(id).state;
         assert!(now.leads_to(state), "extent {} goes from {now:?} to {state:?}", id.0);
@@ -338,8 +345,9 @@ impl Extents {
         &mut self.all[self.shape.extent_of(page).0 as usize]
     }
 
-    /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known. What is in use of
-    /// an index is pages; others are what units were filled up with.
+    /// Returns the share of the extent (0 to 1) that its live items would fill after a move, as far
+    /// as is known. Live items of an index extent are counted in pages; its other pages are fillers
+    /// of append units.
     pub fn utilisation(&self, extent: &Extent) -> f64 {
         if extent.stream == Stream::Index {
             return (f64::from(extent.live) / f64::from(self.shape.pages_per_extent)).min(1.0);
@@ -351,13 +359,13 @@ impl Extents {
         live_share * f64::from(used_pages) / f64::from(self.shape.pages_per_extent)
     }
 
-    /// The first closed extent in which nothing is in use, of those that `may_go`.
+    /// Returns the first closed extent without live items for which `may_go` is true.
     pub(crate) fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
         self.empty.iter().copied().find(|id| may_go(*id, self.get(*id)))
     }
 
-    /// The extent whose collection gives most for least: lowest utilisation, oldest first on a
-    /// tie. `None` if no closed extent that `may_go` is below `limit`.
+    /// Returns the best extent to collect: the lowest utilisation, the oldest on a tie. Returns
+    /// `None` if no closed extent for which `may_go` is true has a utilisation below `limit`.
     pub fn choose_victim(&self, limit: f64, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
         self.iter()
             .filter(|(id, extent)| extent.state == State::Closed && may_go(*id))
@@ -368,7 +376,7 @@ impl Extents {
     }
 }
 
-/// Which part of a whole extent so many objects of one are.
+/// Returns the share of a full extent that `objects` objects of `extent` fill.
 fn share_of(extent: &Extent, objects: u32, shape: &Shape) -> f64 {
     let share = f64::from(objects) / f64::from(extent.published.max(1));
     share.min(1.0) * f64::from(extent.cursor) / f64::from(shape.pages_per_extent)
@@ -388,7 +396,7 @@ mod tests {
         parallelism: 2,
     };
 
-    /// Eight pages were handed out, of which five are in use.
+    /// Returns an extent with eight pages handed out, of which five may be in use.
     pub(super) fn with_pages_under_way() -> (Extents, ExtentId) {
         let mut extents = Extents::new(SHAPE);
         let (id, _) = extents.next_free(|_| 0).expect("all are free");

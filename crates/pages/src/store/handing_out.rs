@@ -1,4 +1,4 @@
-//! Groups of pages on their way to the medium: which pages they get, and how many appends are under way.
+//! Hands groups of pages to the medium: assigns page numbers and limits the appends in flight.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,14 @@ use crate::store::promise::Promise;
 use crate::store::units::{Runs, Unit, Units};
 use crate::store::writing::Group;
 
-/// Groups on their way to the medium.
+/// Groups that are being handed to the medium.
 pub(super) struct HandingOut<'a, M, F, Append> {
     store: &'a PageStore<M>,
     units: Units<'a, M>,
     append: F,
     runs: Runs,
     under_way: VecDeque<Append>,
-    /// How many groups there are.
+    /// The number of groups.
     count: usize,
     firsts: Vec<PageNo>,
 }
@@ -39,18 +39,18 @@ where
         Self { store, units, append, runs, under_way, count, firsts }
     }
 
-    /// Whether nothing waits to be handed out, so that others may be waited for.
+    /// Whether no page waits to be handed out, so that the task may await.
     pub(super) fn is_between(&self) -> bool {
         self.runs.is_empty() && self.units.is_between()
     }
 
-    /// Adds a whole unit to the run, and hands out what nothing more is added to.
+    /// Adds a whole unit to the run, and submits each run that is complete.
     fn extend_run(&mut self, unit: Unit) {
         let Self { runs, under_way, append, .. } = self;
         runs.add(unit, |run| under_way.push_back(append(run)));
     }
 
-    /// A whole group, without an await.
+    /// Hands out a whole group without an await.
     pub(super) fn hand_out(&mut self, group: Group) -> Result<(), EngineError> {
         self.keep_together(&group);
         for (index, bytes) in group.into_iter().enumerate() {
@@ -65,7 +65,8 @@ where
         }
     }
 
-    /// The next page. No await comes before the run that it is in is full, or the rest is handed out.
+    /// Adds the next page. Requires: no await until the page's run is full or
+    /// [`Self::hand_out_rest`] is called.
     pub(super) fn push(&mut self, bytes: Vec<u8>, is_first: bool) -> Result<(), EngineError> {
         if self.units.is_between() {
             self.units.begin()?;
@@ -87,7 +88,7 @@ where
         self.under_way.extend(self.runs.rest().map(&self.append));
     }
 
-    /// Waits until fewer appends are under way than may be.
+    /// Waits until fewer appends are in flight than the window allows.
     pub(super) async fn wait_for_window(
         &mut self,
         urgency: &impl Fn() -> f64,
@@ -99,7 +100,8 @@ where
         Ok(())
     }
 
-    /// The same behind a group, which may have left its last unit half full: nobody waits with that.
+    /// As [`Self::wait_for_window`], after a group. The group may have left its last unit half
+    /// full; that unit is filled up and submitted before the wait.
     pub(super) async fn wait_for_window_between_groups(
         &mut self,
         urgency: &impl Fn() -> f64,
@@ -111,8 +113,8 @@ where
         if self.is_between() { self.wait_for_window(urgency).await } else { Ok(()) }
     }
 
-    /// Waits until all can be read, and is durable where edits do not see to that. The number of each group's first
-    /// page.
+    /// Waits until all pages can be read, and are durable unless edits sync them. Returns the
+    /// number of each group's first page.
     pub(super) async fn finish(self, stream: Stream) -> Result<Vec<PageNo>, EngineError> {
         let store = self.store;
         if !store.goes_early(stream) {
@@ -124,7 +126,8 @@ where
             }
         }
         self.units.finish();
-        // By these numbers pointers are told apart: a group without pages would shift all behind it.
+        // Pointers are built from these numbers: a group without pages would shift all groups after
+        // it.
         assert_eq!(self.firsts.len(), self.count, "a group was written without a page");
         Ok(self.firsts)
     }

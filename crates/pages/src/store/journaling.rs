@@ -1,9 +1,9 @@
-//! Pages of the journal: their extents are taken from all there are, and hold nothing that an index
-//! refers to. Each counts as one item in use until the journal needs it no more.
+//! Journal pages. Their extents come from the same medium and hold nothing that an index refers to.
+//! Each extent counts as one live item until the journal no longer needs it.
 //!
-//! Or they are taken from a medium that has nothing else on it (Vigil-KV's meta-set): then that has a page
-//! store of its own, which shares identity, failure and whoever waits with the one of the index, and
-//! nothing of the other medium's space is set aside.
+//! Alternatively the journal has a medium of its own (Vigil-KV's meta-set). That medium then has
+//! its own page store, which shares identity, failure and waiting tasks with the store of the
+//! index. No space of the other medium is set aside for it.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::store::units::{Runs, Unit};
 use crate::store::{Cpu, PageStore};
 
 impl<M: Medium> PageStore<M> {
-    /// Log and manifest go to `medium`, which has nothing else on it. To be said before a store is created
-    /// or scanned, and each time that it is.
+    /// Puts log and manifest on `medium`, which holds nothing else. Requires: called before the
+    /// store is created or scanned, every time.
     ///
     /// # Panics
-    /// If it was said before.
+    /// Panics if the store already has a journal medium.
     pub fn set_journal(&self, medium: M) {
         let cpu = Cpu { cores: Rc::clone(&self.cpu.cores), costs: self.cpu.costs.clone() };
         let journal = Self {
@@ -37,17 +37,18 @@ impl<M: Medium> PageStore<M> {
         assert!(is_first, "a store has one journal");
     }
 
-    /// The store that log and manifest are in: this one, unless they have a medium of their own.
+    /// Returns the store that holds log and manifest: this one, unless they have a medium of their
+    /// own.
     pub(crate) fn journal(&self) -> &Self {
         self.journal.get().map_or(self, |journal| journal)
     }
 
-    /// The same, to be kept.
+    /// As [`Self::journal`], as a shared pointer.
     pub(crate) fn kept_journal(self: &Rc<Self>) -> &Rc<Self> {
         self.journal.get().unwrap_or(self)
     }
 
-    /// Whether this is the store of log and manifest on a medium of their own.
+    /// Whether this is the store of a separate journal medium.
     pub(crate) fn is_journal(&self) -> bool {
         self.is_journal
     }
@@ -57,7 +58,7 @@ impl<M: Medium> PageStore<M> {
         self.journal.get().is_some()
     }
 
-    /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
+    /// Assigns places to unsealed journal pages and seals them. Their space was set aside.
     fn journal_units(&self, stream: Stream, pages: Vec<Vec<u8>>) -> Result<Vec<Unit>, EngineError> {
         assert!(stream.is_journal(), "{stream:?} is written in space that was promised");
         let unit = self.shape.append_unit;
@@ -76,8 +77,9 @@ impl<M: Medium> PageStore<M> {
         Ok(units)
     }
 
-    /// Writes pages of the journal, unsealed, side by side; they are durable when this returns. Each extent that they come to
-    /// is noted before anything of them is written there. Others may go first between two runs.
+    /// Writes unsealed journal pages in parallel. They are durable when this returns. `note` is
+    /// called for each extent before anything is written to it. Other tasks may run between two
+    /// runs.
     pub(crate) async fn write_journal(
         &self,
         stream: Stream,
@@ -91,7 +93,8 @@ impl<M: Medium> PageStore<M> {
             let mut runs = self.journal_runs(stream, some, &note)?;
             let is_one = under_way.is_empty() && runs.len() == 1 && pages.peek().is_none();
             if is_one && let Some(Unit { first, pages }) = runs.pop() {
-                // Whoever made a write durable by itself waits for this.
+                // A single writer that syncs by itself waits for this append, so append and sync
+                // are one request.
                 return Ok(self.medium.append_durably(stream, first, pages, class).await?);
             }
             under_way.extend(runs.into_iter().map(|run| self.append_run(run, class)));
@@ -103,7 +106,8 @@ impl<M: Medium> PageStore<M> {
         Ok(self.medium.sync(stream).await?)
     }
 
-    /// Gives pages of the journal their places, in as few runs as there may be; notes each extent that they come to.
+    /// Assigns places to journal pages, in as few runs as possible, and calls `note` for each
+    /// extent.
     fn journal_runs(
         &self,
         stream: Stream,
@@ -119,7 +123,7 @@ impl<M: Medium> PageStore<M> {
         Ok(out)
     }
 
-    /// An extent of the journal counts as one item.
+    /// Counts a journal extent as one live item.
     fn count_journal_extent(&self, id: ExtentId) {
         let mut extents = self.extents.borrow_mut();
         if extents.get(id).published == 0 {
@@ -128,8 +132,8 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The journal needs nothing of an extent any more. It is released at once, and not by a collector,
-    /// which may be waiting for the journal itself.
+    /// Releases an extent that the journal no longer needs. The release starts at once and does not
+    /// wait for a collector, which may itself be waiting for the journal.
     pub(crate) fn release_journal_extent(self: &Rc<Self>, id: ExtentId) {
         let counts = Counts { dead: 1, ..Counts::default() };
         let counted = self.extents.borrow_mut().count(id, counts, true);
@@ -138,7 +142,7 @@ impl<M: Medium> PageStore<M> {
         self.work.notify_all();
     }
 
-    /// Waits until `stream` has no more than `most` extents, or none that is about to be free.
+    /// Waits until `stream` has at most `most` extents, or none that is being released.
     pub(crate) async fn wait_for_releases(&self, stream: Stream, most: usize) {
         let has_too_many = || {
             let extents = self.extents.borrow();

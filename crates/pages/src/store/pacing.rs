@@ -1,10 +1,11 @@
-//! How hard background work pushes: how many of its writes may be under way at once.
+//! Pacing of background work: how many of its writes may be in flight at the same time.
 //!
-//! Every program occupies a die for a millisecond or so, and a read that arrives meanwhile waits.
-//! Background work therefore keeps few dies busy while there is time, and more as it falls behind;
-//! only when writers would have to stop does it take all of them. Total work is the same.
+//! Every program occupies a die for about a millisecond, and a read that arrives meanwhile waits.
+//! Background work therefore keeps few dies busy while it has time, and more dies as it falls
+//! behind. It uses all dies only when writers would otherwise stall. The total work is the same.
 
-/// Appends that may be under way for work of `urgency` (0 = plenty of time, 1 = writers wait).
+/// Returns the number of appends that may be in flight for work of `urgency` (0 = plenty of time, 1
+/// = writers wait).
 pub(crate) fn window(urgency: f64, parallelism: u32) -> usize {
     let most = f64::from(parallelism);
     let least = (most / 8.0).max(1.0);

@@ -1,10 +1,10 @@
-//! Pins: which extents a snapshot may still read.
+//! Pins: the extents that a snapshot may still read.
 //!
-//! A snapshot sees what the index led to when it was made, so it needs every extent that was in use
-//! then and no other: those opened by then and not retired by then. Such an extent is not collected
-//! while it is pinned, for nothing would be gained, and not released before its pins are gone.
-//! Extents opened later stay free to be collected, so a long-lived snapshot holds back what was
-//! stored when it was made, and never more.
+//! A snapshot reads the index as it was when the snapshot was made. It needs exactly the extents
+//! that were in use then: opened by then and not retired by then. A pinned extent is not collected,
+//! because that would free nothing, and it is not released before its pins are dropped. Extents
+//! opened later can still be collected. A long-lived snapshot therefore holds back at most the data
+//! that was stored when it was made.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use runtime::Notify;
 
-/// The pins of a store. Clones are handles to the same.
+/// The pins of a store. Clones share the same state.
 #[derive(Clone, Default)]
 pub struct Pins {
     shared: Rc<Shared>,
@@ -20,40 +20,40 @@ pub struct Pins {
 
 #[derive(Default)]
 struct Shared {
-    /// Background work waits here, too: a pin that goes leaves garbage.
+    /// Background work waits here, because a dropped pin leaves garbage.
     work: Rc<Notify>,
     next: Cell<u64>,
-    /// Extents opened when each live pin was made, by number of the pin.
+    /// For each live pin, by number: the extents opened when it was made.
     live: RefCell<BTreeMap<u64, u64>>,
     changed: Notify,
 }
 
-/// As long as it lives, extents that were in use when it was made are kept.
+/// Keeps the extents that were in use when it was made, until it is dropped.
 pub struct Pin {
     shared: Rc<Shared>,
     number: u64,
-    /// Extents opened when it was made.
+    /// The number of extents opened when it was made.
     opened: u64,
 }
 
 impl Pin {
-    /// Whether it needs an extent that was the `age`th to be opened and in use until `until`.
+    /// Whether it needs an extent of age `age` that was in use until `until`.
     pub(crate) fn holds(&self, age: u64, until: Moment) -> bool {
         self.number < until.0 && self.opened >= age
     }
 }
 
-/// A moment between pins.
+/// A point in time between two pins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moment(u64);
 
 impl Pins {
-    /// No pins yet; `work` hears when one goes.
+    /// Creates a set without pins. Notifies `work` when a pin is dropped.
     pub(crate) fn new(work: Rc<Notify>) -> Self {
         Self { shared: Rc::new(Shared { work, ..Shared::default() }) }
     }
 
-    /// Pins every extent in use; `opened` have been opened so far.
+    /// Pins every extent in use. `opened` is the number of extents opened so far.
     pub fn pin(&self, opened: u64) -> Pin {
         let number = self.shared.next.replace(self.shared.next.get() + 1);
         let mut live = self.shared.live.borrow_mut();
@@ -64,18 +64,17 @@ impl Pins {
         Pin { shared: Rc::clone(&self.shared), number, opened }
     }
 
-    /// Whether there are any.
+    /// Whether any pin exists.
     pub(crate) fn is_any(&self) -> bool {
         !self.shared.live.borrow().is_empty()
     }
 
-    /// Now.
+    /// Returns the present moment.
     pub(crate) fn now(&self) -> Moment {
         Moment(self.shared.next.get())
     }
 
-    /// Whether an extent that was the `age`th to be opened, and was in use until `until`, is needed
-    /// by anybody.
+    /// Whether any pin needs an extent of age `age` that was in use until `until`.
     pub(crate) fn holds(&self, age: u64, until: Moment) -> bool {
         let live = self.shared.live.borrow();
         live.range(..until.0).any(|(_, opened)| *opened >= age)

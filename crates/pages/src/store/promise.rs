@@ -1,4 +1,4 @@
-//! Promises of space: pages that are certain to be there when they are written.
+//! Promises: space that is reserved before it is written.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use runtime::Notify;
 
 use crate::medium::Stream;
 
-/// Pages promised and not yet taken, by stream.
+/// Pages promised and not used yet, by stream.
 #[derive(Default)]
 pub(crate) struct Promised {
     pub(super) pages: [Cell<u32>; Stream::ALL.len()],
@@ -18,8 +18,7 @@ impl Promised {
     }
 }
 
-/// Pages that are certain to be there when they are written. What is left of it when it is dropped
-/// is anybody's again.
+/// A reservation of pages. Dropping it gives the unused pages back.
 pub struct Promise<'a> {
     pub(super) stream: Stream,
     pub(super) left: u32,
@@ -28,7 +27,7 @@ pub struct Promise<'a> {
 }
 
 impl<'a> Promise<'a> {
-    /// `pages` of it count against what is free no more.
+    /// Removes `pages` pages from the total of promised pages.
     fn forget(&self, pages: u32) {
         let promised = self.promised.get();
         assert!(
@@ -43,7 +42,7 @@ impl<'a> Promise<'a> {
         self.stream
     }
 
-    /// Gives `pages` of it, as long as there are as many, to another.
+    /// Moves `pages` pages into a new promise. Requires: this promise has that many left.
     #[must_use]
     pub fn split(&mut self, pages: u32) -> Promise<'a> {
         assert!(self.left >= pages, "a write was promised less space than it takes");
@@ -51,7 +50,7 @@ impl<'a> Promise<'a> {
         Promise { stream: self.stream, left: pages, promised: self.promised, work: self.work }
     }
 
-    /// Uses up `pages` of it.
+    /// Uses up `pages` pages.
     pub(crate) fn take(&mut self, pages: u32) {
         assert!(self.left >= pages, "a write was promised less space than it takes");
         self.left -= pages;

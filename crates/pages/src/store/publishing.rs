@@ -1,4 +1,4 @@
-//! Counting what an edit changes of the extents, and making those changes.
+//! Collects the extent changes of an edit, and applies them.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,21 @@ use crate::store::changes::{Changes, Counts, ExtentChange};
 use crate::store::writing::STEP;
 
 impl<M: Medium> PageStore<M> {
-    /// A page that was written gets an entry in the index.
+    /// Counts a written page as referred to by the index.
     pub fn publish_page(&self, changes: &mut Changes, page: PageNo) {
         let change = self.change_of(changes, page);
         change.place(page.0 % self.shape.pages_per_extent, 1);
         change.counts.add(Counts { published: 1, entered: 1, dead: 0 });
     }
 
-    /// The index has no entry of `page` any more.
+    /// Counts a page as dead: the index has no entry of it any more.
     pub fn mark_page_dead(&self, changes: &mut Changes, page: PageNo) {
         self.change_of(changes, page).counts.dead += 1;
     }
 
-    /// The index has no entries of these objects any more. Those of an earlier generation went when
-    /// their extent was collected. Others may go first between two steps of it.
+    /// Counts objects as dead: the index has no entries of them any more. Objects of an earlier
+    /// generation are skipped, because they were removed when their extent was collected. Other
+    /// tasks may run between two steps.
     pub async fn mark_all_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
         for step in objects.chunks(STEP) {
             self.mark_dead(changes, step);
@@ -32,7 +33,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The same of a few objects.
+    /// As [`Self::mark_all_dead`], for a few objects in one step.
     pub fn mark_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
         for pointer in objects {
             let (page, _) = self.format.locate(*pointer);
@@ -61,10 +62,11 @@ impl<M: Medium> PageStore<M> {
         })
     }
 
-    /// What was written for these changes is durable when this is ready. Submitted by the call.
+    /// Makes the pages that these changes place durable. The sync is submitted by the call; the
+    /// future completes when it is done.
     ///
     /// # Errors
-    /// [`EngineError::Medium`]: nobody knows what of it is durable.
+    /// Returns [`EngineError::Medium`]: it is then unknown which of the pages are durable.
     pub fn sync_placed(
         &self,
         changes: &Changes,
@@ -74,11 +76,12 @@ impl<M: Medium> PageStore<M> {
         self.sync_streams(&streams.into_iter().collect::<Vec<_>>())
     }
 
-    /// All that can be read now, and is not of the journal, is durable when this is ready: what a checkpoint may say
-    /// something of. Besides what edits have placed these are pages that nothing will refer to. Submitted by the call.
+    /// Makes all readable pages outside of the journal durable, because a checkpoint may mention
+    /// them. They include pages that nothing will refer to, besides the pages that edits have
+    /// placed. The sync is submitted by the call.
     ///
     /// # Errors
-    /// As [`Self::sync_placed`].
+    /// Returns the same errors as [`Self::sync_placed`].
     pub fn sync_all(&self) -> impl Future<Output = Result<(), EngineError>> + use<M> {
         self.sync_streams(&[Stream::Objects, Stream::Index, Stream::Tables])
     }
@@ -97,7 +100,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// A planted bug: an edit does not wait for what was written in this stream.
+    /// Whether a planted bug makes edits skip the wait for writes of this stream.
     pub(crate) fn goes_early(&self, stream: Stream) -> bool {
         let of_stream = match stream {
             Stream::Index => self.planted.has(Fault::CommitBeforeSegments),
@@ -107,8 +110,8 @@ impl<M: Medium> PageStore<M> {
         of_stream || stream != Stream::Tables && self.planted.has(Fault::PublishBeforeDurable)
     }
 
-    /// Makes the changes: what was written for them is in use from now on. A store that has recovered
-    /// counts that cannot be right takes no more writes.
+    /// Applies the changes: pages written for them are in use from now on. If recovered counts turn
+    /// out to be contradictory, the store accepts no more writes.
     pub fn apply(&self, changes: &Changes) {
         let mut extents = self.extents.borrow_mut();
         let mut unpublished = self.unpublished.borrow_mut();

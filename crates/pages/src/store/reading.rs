@@ -1,4 +1,4 @@
-//! Reading pages and values, checked.
+//! Reads pages and values, and checks them.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::planted::Fault;
 use crate::store::PageStore;
 
 impl<M: Medium> PageStore<M> {
-    /// Reads a page; reads of clients share what is under way.
+    /// Reads a page. Client reads share a read that is in flight.
     fn read_raw(
         &self,
         page: PageNo,
@@ -24,8 +24,8 @@ impl<M: Medium> PageStore<M> {
         self.share_if(class == IoClass::ClientRead, page, class)
     }
 
-    /// Reads a page, or joins a read of it if that may be shared. Whoever joins a prefetch on demand
-    /// makes it urgent.
+    /// Reads a page, or joins a read of it that is in flight if `is_shared`. A client read that
+    /// joins a prefetch makes it urgent.
     fn share_if(
         &self,
         is_shared: bool,
@@ -41,21 +41,23 @@ impl<M: Medium> PageStore<M> {
         self.shared_reads.read_if(is_shared, page, joined, start)
     }
 
-    /// Reads a page and checks that it is what was written there.
+    /// Reads a page and checks that it holds the contents written there.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_page(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
         let read = self.read_raw(page, class).await;
         self.check_or_rebuild(page, read, class).await
     }
 
-    /// Checks that what was read is what was written to `page`. If it is not, the medium's redundancy is
-    /// asked for the page, as `class`: that costs what [`Medium::read_versions`] does. A page that is
-    /// whole costs nothing more than the check.
+    /// Checks that `read` is the page that was written to `page`. If it is damaged, the page is
+    /// rebuilt from the medium's redundancy, as `class`; that costs one [`Medium::read_versions`].
+    /// An intact page costs only the check.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] if what was rebuilt is not whole either, [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] if the rebuilt page is damaged too, [`EngineError::Medium`]
+    /// if the medium fails.
     pub async fn check_or_rebuild(
         &self,
         page: PageNo,
@@ -63,13 +65,13 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
         match self.check_page(page, read) {
-            // In a box of its own, so that reads are not larger for what hardly ever happens.
+            // Boxed, so that this rare case does not make every read's future larger.
             Err(fault) => Box::pin(self.rebuilt(page, fault, class)).await,
             Ok(image) => Ok(image),
         }
     }
 
-    /// The page from redundancy, if it is whole; else what was wrong at first.
+    /// Returns an intact version of the page from redundancy, else the original error.
     async fn rebuilt(
         &self,
         page: PageNo,
@@ -87,11 +89,12 @@ impl<M: Medium> PageStore<M> {
         Ok(image)
     }
 
-    /// Checks that what was read is what was written to `page`. What a medium gave back behind that is
-    /// left out: whoever copies the page would take it for a part of it.
+    /// Checks that `read` is the page that was written to `page`. Removes the padding that a medium
+    /// returned after the page, because a copy of the page would otherwise include it.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub fn check_page(
         &self,
         page: PageNo,
@@ -105,12 +108,13 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Whether an index may refer to `page`: it was handed out for that in this life of its extent. Pages of the journal it does not.
+    /// Whether an index may refer to `page`: the page was handed out for an index in this
+    /// generation of its extent. False for journal pages.
     pub fn may_be_referred_to(&self, page: PageNo) -> bool {
         self.extents.borrow().may_be_referred_to(page)
     }
 
-    /// Whether a planted bug takes a page in spite of what is wrong with it.
+    /// Whether a planted bug accepts a page with this fault.
     fn believes(&self, fault: PageFault) -> bool {
         let is_whole = matches!(
             fault,
@@ -123,16 +127,17 @@ impl<M: Medium> PageStore<M> {
             || is_whole && self.planted.has(Fault::BelieveStalePages)
     }
 
-    /// What `page` has to say of itself.
+    /// Returns the identity that `page` must contain.
     pub(crate) fn identity(&self, page: PageNo) -> Identity {
         let (generation, run) = self.extents.borrow().stamp(page);
         Identity { page, generation, store: self.id.get(), run }
     }
 
-    /// Reads the value that `pointer` says `key` has.
+    /// Reads the value of `key` at `pointer`. Adds the page reads to `flash_reads`.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_value(
         &self,
         key: &[u8],
@@ -144,7 +149,7 @@ impl<M: Medium> PageStore<M> {
         if let Some(pages @ 2..) = self.format.most_pages(pointer) {
             return self.read_run_of(key, page, pages, class, flash_reads).await;
         }
-        // As `read_page` does, without a future more on the path of each Get.
+        // Same as `read_page`, without one more future on the path of each get.
         let read = self.read_raw(page, class).await;
         let image = self.check_or_rebuild(page, read, class).await?;
         *flash_reads += 1;
@@ -156,7 +161,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Reads a large value of at most `pages` pages at once.
+    /// Reads a large value of at most `pages` pages with one read.
     async fn read_run_of(
         &self,
         key: &[u8],
@@ -173,7 +178,7 @@ impl<M: Medium> PageStore<M> {
         let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
             return Err(EngineError::Corrupt(first, PageFault::Contents));
         };
-        // What was read beyond the object, and may not even be there, is nobody's.
+        // Pages read after the object do not belong to it and may not even exist.
         let mut tails = Vec::new();
         for (number, read) in (1..pages).zip(images) {
             let page = PageNo(first.0 + number);
@@ -182,10 +187,11 @@ impl<M: Medium> PageStore<M> {
         self.joined(first, head, pages, &tails)
     }
 
-    /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
+    /// Reads and checks a page, sharing the read with other readers that need it at the same time.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_shared(
         &self,
         page: PageNo,
@@ -195,11 +201,12 @@ impl<M: Medium> PageStore<M> {
         self.check_or_rebuild(page, read, class).await
     }
 
-    /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
-    /// are read.
+    /// Returns the value of `key` at `pointer` from the page `image` that was read before. Reads
+    /// the further pages of a large value.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn value_in(
         &self,
         image: &PageImage,
@@ -217,7 +224,8 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The value that `pointer` says `key` has in a page that was read, if all of it is there.
+    /// Returns the value of `key` at `pointer` from `image`; `None` if it is not stored there as a
+    /// whole.
     pub fn whole_value_in(&self, image: &PageImage, key: &[u8], pointer: Pointer) -> Option<Value> {
         match self.found_in(image, key, pointer) {
             Ok(Found::Whole(value)) => Some(value),
@@ -225,7 +233,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// What a page that was read has where `pointer` says that `key` is.
+    /// Returns the object that `image` holds at `pointer`, if its key is `key`.
     fn found_in<'a>(
         &self,
         image: &'a PageImage,
@@ -240,26 +248,27 @@ impl<M: Medium> PageStore<M> {
         .ok_or(EngineError::Corrupt(page, PageFault::Contents))
     }
 
-    /// Whether an object needs no page but the one that it begins in.
+    /// Whether an object fits into a single page.
     pub fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
         data_page::fits_in_a_page(self.shape.payload_bytes, key.len(), value.len())
     }
 
-    /// Pages that a collection reads side by side.
+    /// Returns the number of pages that a collection reads in parallel.
     pub fn batch_pages(&self) -> u32 {
         4 * self.shape.parallelism
     }
 
-    /// The places in an extent, in batches of so many pages.
+    /// Returns the positions of an extent's pages, in batches of `pages`.
     pub fn batches(&self, id: ExtentId, pages: u32) -> impl Iterator<Item = Range<u32>> + use<M> {
         let cursor = self.extents.borrow().get(id).cursor;
         (0..cursor).step_by(pages as usize).map(move |from| from..cursor.min(from + pages))
     }
 
-    /// A batch of an extent's pages, read and checked, in order.
+    /// Reads and checks a batch of an extent's pages, in order, without holes.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_batch(
         &self,
         id: ExtentId,
@@ -271,10 +280,11 @@ impl<M: Medium> PageStore<M> {
         self.read_pages(&pages).await
     }
 
-    /// Pages for a collection, read side by side and checked.
+    /// Reads and checks pages for a collection, in parallel.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_pages(
         &self,
         pages: &[PageNo],
@@ -289,10 +299,11 @@ impl<M: Medium> PageStore<M> {
         Ok(images)
     }
 
-    /// Reads the further pages of a large value, all at once: `pages` hold the object.
+    /// Reads the further pages of a large value in parallel. The object has `pages` pages in all.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    /// Returns [`EngineError::Corrupt`] for a damaged page, [`EngineError::Medium`] if the medium
+    /// fails.
     pub async fn read_large(
         &self,
         first: PageNo,
@@ -316,12 +327,12 @@ impl<M: Medium> PageStore<M> {
         self.joined(first, head, pages, &tails)
     }
 
-    /// Whether an object takes as many pages as its first one says.
+    /// Whether the length of an object agrees with the number of pages that its first page states.
     fn can_have(&self, head: &ObjectHead<'_>, pages: u32) -> bool {
         data_page::pages_if_placed(&self.shape, 0, head) == Some(pages)
     }
 
-    /// The value of an object from all of its pages.
+    /// Joins the value of an object from all of its pages.
     fn joined(
         &self,
         first: PageNo,
@@ -335,7 +346,8 @@ impl<M: Medium> PageStore<M> {
         value.ok_or(EngineError::Corrupt(first, PageFault::Contents))
     }
 
-    /// A pointer to an object that was read in `page`; `None` if the page cannot have held it.
+    /// Returns a pointer to an object that was read in `page`; `None` if the page cannot have held
+    /// it.
     pub(crate) fn pointer_to(
         &self,
         page: PageNo,
@@ -348,7 +360,7 @@ impl<M: Medium> PageStore<M> {
     }
 }
 
-/// What a further page holds of a large object.
+/// Returns the part of a large object that a further page holds.
 fn part_of((number, image): &(u32, PageImage)) -> Option<&[u8]> {
     data_page::tail_part(image.bytes(), *number)
 }

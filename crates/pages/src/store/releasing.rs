@@ -1,4 +1,4 @@
-//! Releasing extents: each has a task of its own, so that nobody waits for readers but the extent.
+//! Releases extents. Each release is a task of its own, so that no other task waits for readers.
 
 use std::future::ready;
 use std::rc::Rc;
@@ -11,13 +11,14 @@ use crate::store::extent::State;
 use crate::store::pins::{Moment, Pin};
 
 impl<M: Medium> PageStore<M> {
-    /// Nothing refers to the extent any more: it becomes free once nobody can still be on the way
-    /// to it. Returns at once.
+    /// Retires an extent that nothing refers to. It becomes free once no reader can still reach it.
+    /// Returns at once.
     pub fn retire(self: &Rc<Self>, id: ExtentId) {
         self.retire_after(id, ready(Ok(())));
     }
 
-    /// As [`Self::retire`], when `noted` has ended well: until then a power cut brings it back.
+    /// As [`Self::retire`], once `noted` has succeeded. Until then a power cut brings the extent
+    /// back.
     pub fn retire_after(
         self: &Rc<Self>,
         id: ExtentId,
@@ -41,17 +42,17 @@ impl<M: Medium> PageStore<M> {
         });
     }
 
-    /// Extents on their way to being free, apart from those that snapshots hold.
+    /// Returns the number of extents that are being released, without those that snapshots hold.
     pub fn releasing(&self) -> usize {
         self.retired.borrow().len() - self.held()
     }
 
-    /// Extents that are free or about to be.
+    /// Returns the number of extents that are free or being released.
     pub(crate) fn extents_in_sight(&self) -> usize {
         self.extents.borrow().free() + self.releasing() + self.moved.borrow().len()
     }
 
-    /// Pages that are free or about to be, with what is left of the extents that are being filled.
+    /// Returns the number of pages that are free or being released, plus the room in open extents.
     pub(crate) fn pages_in_sight(&self) -> u64 {
         let extents = self.extents.borrow();
         let open: u32 = Stream::ALL.into_iter().map(|stream| extents.room(stream)).sum();
@@ -59,13 +60,15 @@ impl<M: Medium> PageStore<M> {
         self.extents_in_sight() as u64 * per_extent + u64::from(open)
     }
 
-    /// Extents that nothing but snapshots refers to. Asked of the pins, not counted: the space of
-    /// a snapshot that has gone is in sight at once, before its extents' tasks have run.
+    /// Returns the number of extents that only snapshots refer to. Computed from the pins and not
+    /// counted: the space of a dropped snapshot is in sight at once, before its extents' tasks have
+    /// run.
     pub fn held(&self) -> usize {
         self.count_retired(|age, until| self.pins.holds(age, until))
     }
 
-    /// Extents that `pin`, among others maybe, keeps from being released.
+    /// Returns the number of retired extents that `pin` keeps from being released; other pins may
+    /// hold them too.
     pub fn held_by(&self, pin: &Pin) -> usize {
         self.count_retired(|age, until| pin.holds(age, until))
     }
@@ -85,7 +88,8 @@ impl<M: Medium> PageStore<M> {
         self.respects_pins(id) && self.pins.holds(age, self.pins.now())
     }
 
-    /// Snapshots read nothing of the journal. False for planted bugs, too.
+    /// Whether snapshots hold the extent back. False for the journal, which snapshots do not read,
+    /// and for planted bugs.
     fn respects_pins(&self, id: ExtentId) -> bool {
         match self.extents.borrow().get(id).stream {
             Stream::Objects => !self.planted.has(Fault::MoveUnderSnapshot),
@@ -95,7 +99,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     async fn release(&self, id: ExtentId) {
-        // Nobody reads the journal.
+        // Readers never read the journal.
         let is_journal = self.extents.borrow().get(id).stream.is_journal();
         if !is_journal && !self.planted.has(Fault::ReleaseEarly) {
             self.epochs.drain().await;
@@ -115,7 +119,7 @@ impl<M: Medium> PageStore<M> {
         self.room.notify_all();
     }
 
-    /// Goes on with releases that a power cut interrupted.
+    /// Restarts releases that a power cut interrupted.
     pub fn release_again(self: &Rc<Self>) {
         let cut_short: Vec<ExtentId> = {
             let extents = self.extents.borrow();

@@ -1,9 +1,9 @@
-//! Client reads of one page share one flash read.
+//! Client reads of the same page share one flash read.
 //!
-//! A Get that needs a page which another Get is reading waits for that read instead of starting
-//! its own (the published code does so for meta pages). Without it the die of the hottest key
-//! bounds the whole drive under a skewed load. Cost: of a read, a look at the few others whose page has
-//! the same last digits.
+//! A get that needs a page which another get is reading waits for that read instead of starting its
+//! own. (The published code does the same for meta pages.) Without this, the die of the hottest key
+//! limits the whole drive under a skewed load. Cost per read: a comparison with the few reads in
+//! flight whose page numbers are equal modulo `CLASSES`.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,28 +16,28 @@ use crate::medium::{MediumError, PageNo};
 
 type Outcome = Result<PageImage, MediumError>;
 
-/// Reads under way, by page.
+/// Reads in flight, by page.
 pub(crate) struct SharedReads {
     places: RefCell<Vec<Place>>,
-    /// Places of no read.
+    /// Unused entries of `places`.
     free: RefCell<Vec<usize>>,
-    /// The first place of those whose page has each number modulo `CLASSES`.
+    /// For each page number modulo `CLASSES`: the first entry of the list.
     by_class: [Cell<usize>; CLASSES],
     pub(crate) shared: Cell<u64>,
 }
 
-/// A read under way.
+/// A read in flight.
 struct Place {
     page: PageNo,
-    /// The next place of the same class.
+    /// The next entry of the same class.
     next: usize,
-    /// Who waits for the page.
+    /// The readers that wait for the page.
     followers: Vec<Rc<Follower>>,
 }
 
 const CLASSES: usize = 256;
 
-/// Behind the last place of a class.
+/// The end of a class's list.
 const NONE: usize = usize::MAX;
 
 impl Default for SharedReads {
@@ -54,14 +54,15 @@ struct Follower {
     waker: RefCell<Option<Waker>>,
 }
 
-/// What a follower is told.
+/// The result that a follower receives.
 enum Word {
     Read(Outcome),
-    /// Nobody reads the page any more.
+    /// The leader was dropped: the page is no longer being read.
     GivenUp,
 }
 
-/// Whoever reads a page for all. Dropped before the end, its followers fend for themselves.
+/// The reader that reads a page for all its followers. If it is dropped before the read ends, its
+/// followers read by themselves.
 struct Leader<'a> {
     reads: &'a SharedReads,
     page: PageNo,
@@ -70,7 +71,7 @@ struct Leader<'a> {
 }
 
 impl Leader<'_> {
-    /// The read has ended.
+    /// Gives the result of the read to all followers.
     fn tell(mut self, outcome: &Outcome) {
         self.has_told = true;
         for follower in self.reads.take(self.page, self.place) {
@@ -90,8 +91,8 @@ impl Drop for Leader<'_> {
 }
 
 impl SharedReads {
-    /// What `page` holds: from a read that is under way, which `joined` is called for, or from a
-    /// new one that `start` submits. One that is not shared begins and ends by itself.
+    /// Returns the contents of `page`: from a read in flight, for which `joined` is called, or from
+    /// a new read that `start` submits. A read that is not shared is not listed here.
     pub(crate) async fn read_if<F: Future<Output = Outcome>>(
         &self,
         is_shared: bool,
@@ -134,7 +135,7 @@ impl SharedReads {
         None
     }
 
-    /// Lists a page; gives its place.
+    /// Lists a page and returns the index of its entry.
     fn enter(&self, page: PageNo) -> usize {
         let mut places = self.places.borrow_mut();
         let at = self.free.borrow_mut().pop().unwrap_or(places.len());
@@ -147,7 +148,7 @@ impl SharedReads {
         at
     }
 
-    /// The read of the page at `place` has ended: who waits for it.
+    /// Removes the entry `place` of a read that has ended, and returns its followers.
     fn take(&self, page: PageNo, place: usize) -> Vec<Rc<Follower>> {
         let mut places = self.places.borrow_mut();
         let (listed, next) = (places[place].page, places[place].next);
@@ -170,7 +171,7 @@ impl SharedReads {
         &self.by_class[page.0 as usize % CLASSES]
     }
 
-    /// Reads that were served by another's so far.
+    /// Returns the number of reads that another read has served.
     pub(crate) fn shared(&self) -> u64 {
         self.shared.get()
     }

@@ -1,14 +1,14 @@
-//! Space: who may take the last of it (docs/decisions/0010).
+//! Space: which task may use the last free extents (docs/decisions/0010).
 //!
-//! Whoever writes is promised all the pages of one job before the job begins, so nobody ever waits
-//! for space with work in hand. Claimants stand in an order; each leaves enough extents free for
+//! A writer is promised all the pages of a job before the job begins, so no task ever waits for
+//! space in the middle of its work. Claimants have an order. Each leaves enough extents free for
 //! those after it in the chain "flush needs room that compaction makes, compaction needs space that
 //! collection makes":
 //!
 //! ```text
 //! clients > flush > compaction > collection
 //! ```
-//! A promise counts against what is free until it is used up or given back.
+//! A promise counts against the free space until it is used up or given back.
 
 use std::cell::Cell;
 
@@ -17,23 +17,23 @@ use crate::store::PageStore;
 use crate::store::extents::Extents;
 use crate::store::promise::Promise;
 
-/// Who asks for space.
+/// The kind of task that asks for space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claimant {
-    /// Garbage collection moving meta pages: gives back more than it takes.
+    /// Garbage collection of index pages: frees more than it uses.
     Collection,
-    /// Compaction: what it writes makes as much garbage.
+    /// Compaction: makes as much garbage as it writes.
     Compaction,
     /// Flush: needs compaction to make room.
     Flush,
-    /// Flush of what was moved out of extents that are released then.
+    /// Flush of objects that were moved out of extents, which are released after it.
     FlushOfMoved,
 }
 
 impl Claimant {
-    /// Extents that must stay free beyond what is promised, where one step of a compaction takes
-    /// `step`. Collection fills at most one extent before it releases one, and a power cut in the
-    /// middle may strand another one half full.
+    /// Returns the number of extents that must stay free beyond the promised ones. `step` is the
+    /// number of extents that one step of a compaction uses. Collection fills at most one extent
+    /// before it releases one, and a power cut in between may leave another one half full.
     pub(crate) const fn leaves_free(self, step: usize) -> usize {
         match self {
             Self::Collection => 0,
@@ -44,24 +44,26 @@ impl Claimant {
     }
 }
 
-/// Space that somebody waits for.
+/// Space that a task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Need {
-    /// For what.
+    /// The stream to be written.
     pub stream: Stream,
-    /// How much, in pages.
+    /// The number of pages.
     pub pages: u32,
-    /// For whom.
+    /// The kind of task that waits.
     pub claimant: Claimant,
 }
 
-/// Extents that `pages` take beyond the `room` that is left in the open extent.
+/// Returns the number of extents that `pages` pages need beyond the `room` pages left in the open
+/// extent.
 fn extents_for(pages: u32, room: u32, pages_per_extent: u32) -> usize {
     pages.saturating_sub(room).div_ceil(pages_per_extent) as usize
 }
 
-/// Pages that groups of `pages` pages in all can take at most, the longest being `longest`: pages
-/// come in units, and a group that does not fit in what is left of an extent leaves that empty.
+/// Returns the most pages that groups of `pages` pages in all can use; the longest group has
+/// `longest` pages. Pages come in units, and a group that does not fit into the rest of an extent
+/// leaves that rest empty.
 pub(crate) fn with_waste(pages: u32, longest: u32, unit: u32, pages_per_extent: u32) -> u32 {
     let lost_per_extent = longest.saturating_sub(1) + unit - 1;
     let usable = pages_per_extent.saturating_sub(lost_per_extent).max(1);
@@ -70,7 +72,7 @@ pub(crate) fn with_waste(pages: u32, longest: u32, unit: u32, pages_per_extent: 
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Promises space for `pages` pages, unless that would take what others need more.
+    /// Promises space for `pages` pages; `None` if other tasks need the space more.
     pub fn try_promise(
         &self,
         stream: Stream,
@@ -86,8 +88,8 @@ impl<M: Medium> PageStore<M> {
         Some(Promise { stream, left: pages, promised, work: &self.work })
     }
 
-    /// Waits for space for what `need` says at the time. Meanwhile `waits` says so, and the
-    /// collection hears of it.
+    /// Waits for the space that `need` returns, which is evaluated again at each try. While it
+    /// waits, `waits` holds the need, and garbage collection is notified.
     pub(crate) async fn wait_for(
         &self,
         need: impl Fn() -> Need,
@@ -107,33 +109,34 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Whether there still is no space for what somebody waits for. Asked of the extents, because
-    /// space that has just been given back is there before whoever waits for it has woken.
+    /// Whether a waiting task still lacks space. Computed from the extents: space that was just
+    /// given back counts before the waiting task has woken.
     pub(crate) fn lacks(&self, need: Need) -> bool {
         !self.can_promise(need.stream, self.in_units(need.pages), need.claimant)
     }
 
-    /// Extents that hold `pages`.
+    /// Returns the number of extents that hold `pages` pages.
     pub fn extents_of(&self, pages: u32) -> usize {
         self.shape.extents_of(pages)
     }
 
-    /// Pages promised and not yet taken, by stream.
+    /// Returns the pages promised and not used yet, by stream.
     pub fn promised_pages(&self) -> [u32; Stream::ALL.len()] {
         Stream::ALL.map(|stream| self.promised.of(stream).get())
     }
 
-    /// `pages`, rounded up to whole append units.
+    /// Returns `pages` rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
         self.shape.in_units(pages)
     }
 
-    /// Extents that a stream has not taken yet of those that are set aside for it.
+    /// Returns the extents set aside for `stream` that it does not use yet.
     pub(crate) fn left_of_due(&self, stream: Stream, extents: &Extents) -> usize {
         self.set_aside[stream as usize].get().saturating_sub(extents.in_use(stream))
     }
 
-    /// The same once all that are about to be free are: those of the stream are set aside again.
+    /// As [`Self::left_of_due`], after all releases in progress: released extents of the stream are
+    /// set aside again.
     pub(crate) fn left_of_due_in_sight(&self, stream: Stream, extents: &Extents) -> usize {
         self.set_aside[stream as usize].get().saturating_sub(extents.kept(stream))
     }
@@ -149,12 +152,13 @@ impl<M: Medium> PageStore<M> {
                 extents_for(promised, extents.room(other), self.shape.pages_per_extent)
             })
             .sum();
-        // The journal's are kept from everybody, because all others wait for it; those of the index
-        // from clients (`Front::client_reserve`), not from what they were promised.
+        // Extents set aside for the journal are kept from all claimants, because all of them wait
+        // for the journal. Extents set aside for the index are kept from clients
+        // (`Front::client_reserve`), but not out of space already promised to them.
         let is_kept = |other: &Stream| other.is_journal() && *other != stream;
         let others = Stream::ALL.into_iter().filter(is_kept);
         let set_aside: usize = others.map(|other| self.left_of_due(other, &extents)).sum();
-        // What fits in open extents takes nothing from anybody.
+        // Pages that fit into open extents need no free extent.
         let takes_none = needed == 0;
         takes_none
             || needed + claimant.leaves_free(self.step_extents.get()) + set_aside <= extents.free()

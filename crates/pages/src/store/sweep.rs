@@ -1,36 +1,37 @@
-//! When collecting has been tried often enough.
+//! Decides when garbage collection has been tried often enough.
 
 use std::cell::Cell;
 
 use runtime::Carrier;
 
-/// Extents fuller than this are not worth collecting, as long as there is a choice.
+/// Extents with a higher utilisation are not worth collecting while others exist.
 pub const WORTH_COLLECTING: f64 = 0.95;
 
-/// Collections of objects, tried or done, since clients last had room and wrote. Room alone is not enough: what was
-/// moved may take it as soon as it is flushed, and before that there is none in memtables. Those of an index are not
-/// in vain: each gives units back, or is not begun.
+/// Counts collections of objects, tried or done, since clients last had room and wrote. Room alone
+/// is not enough: the moved objects may use it up as soon as they are flushed, and before that the
+/// memtables have no room. Collections of index extents are not counted: each frees units, or is
+/// not begun.
 #[derive(Default)]
 pub(crate) struct Sweep {
     collected: Cell<u32>,
-    /// Writes at the collection before.
+    /// The number of writes at the previous collection.
     writes: Cell<u64>,
     gave_up: Cell<Option<InVain>>,
-    /// Snapshots held garbage when there was nothing else to collect.
+    /// Whether snapshots held garbage when there was nothing else to collect.
     pub(crate) held: Cell<bool>,
 }
 
-/// What there was when every extent had been collected in vain.
+/// The state when every extent had been collected without gaining space.
 #[derive(Clone, Copy, Default)]
 struct InVain {
-    /// Writes so far.
+    /// The number of writes.
     writes: u64,
-    /// Extents' worth of objects that had died.
+    /// The dead objects, in full extents.
     died: f64,
 }
 
 impl Sweep {
-    /// Carries all of it.
+    /// Carries the whole state.
     pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.collected, Carrier::u32)?;
         by.cell(&self.writes, Carrier::u64)?;
@@ -49,9 +50,10 @@ impl Sweep {
         self.collected.set(if has_helped { 0 } else { collected });
     }
 
-    /// Whether `extents` collections gave nothing, nobody has written since, and merges have not found an
-    /// extent's worth of dead objects more, by a count of those that died. Without `writes` the store is full: a delete by itself
-    /// would have all extents collected again, and they are as full as before until merges have found what it hides.
+    /// Whether `extents` collections gained nothing, no client has written since, and compaction
+    /// has not found at least one more full extent of dead objects. Without `writes` the store is
+    /// full: a delete alone would cause all extents to be collected again, although they stay full
+    /// until compaction finds the objects that it hides.
     pub(crate) fn has_failed(&self, extents: u32, writes: Option<u64>, died: f64) -> bool {
         if let Some(then) = self.gave_up.get() {
             let has_written = writes.is_some_and(|writes| writes != then.writes);
@@ -65,7 +67,7 @@ impl Sweep {
         self.gave_up.get().is_some()
     }
 
-    /// All extents are worth a try again.
+    /// Resets the count: all extents may be collected again.
     pub(crate) fn begin_anew(&self) {
         self.gave_up.set(None);
         self.collected.set(0);

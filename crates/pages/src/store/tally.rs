@@ -1,17 +1,17 @@
-//! How many extents are in which state.
+//! Counts of extents by state.
 
 use crate::medium::Stream;
 use crate::store::extent::{Extent, State};
 
-/// How many extents are in which state, so that nobody has to count them.
+/// The number of extents in each state, kept up to date so that no caller has to count.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Tally {
     pub free: usize,
-    /// With contents of a stream, used or not.
+    /// Extents that hold each stream, with or without live items.
     pub in_use: [usize; Stream::ALL.len()],
-    /// Those of them that are about to be free.
+    /// Those of `in_use` that are being released.
     pub releasing: [usize; Stream::ALL.len()],
-    /// Items that are in use, by stream.
+    /// Live items of each stream.
     pub items: [u64; Stream::ALL.len()],
 }
 
@@ -34,7 +34,7 @@ impl Tally {
         *self.items_of(extent) -= u64::from(extent.live);
     }
 
-    /// Where the items of an extent are counted. Free extents of the index have none.
+    /// Returns the counter for the items of an extent. Free extents of the index have no items.
     pub(super) fn items_of(&mut self, extent: &Extent) -> &mut u64 {
         &mut self.items[extent.stream as usize]
     }

@@ -1,4 +1,4 @@
-//! Append units on their way to the medium: pages in, sealed units out.
+//! Builds append units: pages in, sealed units out.
 
 use runtime::PageImage;
 
@@ -16,13 +16,13 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The page behind it.
+    /// Returns the page after the unit.
     pub(crate) fn end(&self) -> PageNo {
         PageNo(self.first.0 + self.pages.len() as u32)
     }
 }
 
-/// Puts whole units together to runs: they follow one another in an extent, and are no more pages than one write has.
+/// Joins consecutive units of an extent into runs. A run has at most the pages of one write.
 pub(crate) struct Runs {
     shape: Shape,
     most: usize,
@@ -38,7 +38,7 @@ impl Runs {
         self.open.is_none()
     }
 
-    /// Adds a unit. Gives `out` each run that nothing more is added to.
+    /// Adds a unit. Calls `out` with each run that is complete.
     pub(crate) fn add(&mut self, unit: Unit, mut out: impl FnMut(Unit)) {
         let run = match self.open.take() {
             Some(mut run) if run.end() == unit.first => {
@@ -61,19 +61,19 @@ impl Runs {
         }
     }
 
-    /// The run that something could be added to.
+    /// Returns the incomplete run, if any.
     pub(crate) fn rest(&mut self) -> Option<Unit> {
         self.open.take()
     }
 }
 
-/// Fills units of one stream, in space that was promised.
+/// Fills units of one stream, in promised space.
 pub(crate) struct Units<'a, M> {
     store: &'a PageStore<M>,
     promise: Promise<'a>,
     /// The unit that is being filled.
     open: Option<Unit>,
-    /// Empty pages that units were filled up with.
+    /// Filler pages that completed units.
     fillers: Vec<PageNo>,
 }
 
@@ -82,8 +82,8 @@ impl<'a, M: Medium> Units<'a, M> {
         Self { store, promise, open: None, fillers: Vec::new() }
     }
 
-    /// Makes sure that `pages` pages follow one another from here on: where they do not fit in what
-    /// is left of the extent, that is left empty. Returns the unit that was being filled then.
+    /// Ensures that the next `pages` pages are consecutive. If they do not fit into the rest of the
+    /// extent, the rest is left empty. Returns the unit that was being filled in that case.
     pub(crate) fn keep_together(&mut self, pages: u32) -> Option<Unit> {
         let in_unit = self.open.as_ref().map_or(0, |unit| unit.pages.len() as u32);
         let left = self.open.as_ref().map_or(0, |_| self.store.shape.append_unit - in_unit);
@@ -100,8 +100,8 @@ impl<'a, M: Medium> Units<'a, M> {
         self.open.is_none()
     }
 
-    /// Begins the next unit of what was promised. It has to be submitted before anybody else takes
-    /// the one behind it in the extent, so no await may come before that.
+    /// Begins the next unit of the promised space. Requires: no await before the unit is submitted,
+    /// because otherwise another task could use the next unit of the extent first.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         assert!(self.open.is_none(), "a unit is begun while another one is being filled");
         let unit = self.store.shape.append_unit;
@@ -109,11 +109,11 @@ impl<'a, M: Medium> Units<'a, M> {
         self.promise.take(unit);
         self.store.note_handed_out(first);
         self.open = Some(Unit { first, pages: Vec::with_capacity(unit as usize) });
-        self.store.work.notify_all(); // free space has shrunk: garbage collection may be due
+        self.store.work.notify_all(); // less free space: garbage collection may be due
         Ok(())
     }
 
-    /// Seals a page and puts it in the unit that was begun. Returns its number.
+    /// Seals a page, adds it to the open unit, and returns its number.
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> PageNo {
         let unit = self.open.as_mut().expect("a unit was begun");
         let number = PageNo(unit.first.0 + unit.pages.len() as u32);
@@ -122,13 +122,13 @@ impl<'a, M: Medium> Units<'a, M> {
         number
     }
 
-    /// The unit, if it is full.
+    /// Returns the unit if it is full.
     pub(crate) fn full(&mut self) -> Option<Unit> {
         let unit = self.store.shape.append_unit as usize;
         self.open.take_if(|open| open.pages.len() == unit)
     }
 
-    /// The unit that is being filled, filled up with empty pages.
+    /// Fills up the open unit with empty pages and returns it.
     pub(crate) fn rest(&mut self) -> Option<Unit> {
         while let Some(unit) = &self.open
             && unit.pages.len() < self.store.shape.append_unit as usize
@@ -139,8 +139,9 @@ impl<'a, M: Medium> Units<'a, M> {
         self.open.take()
     }
 
-    /// Everything is written, and what is left of the promise is given back. A power cut would have
-    /// made holes of the pages that units were filled up with; durable, they are just empty.
+    /// Ends the writing after all pages are durable, and gives the rest of the promise back. A
+    /// power cut would have turned the filler pages into holes. Now that they are durable, they are
+    /// just empty.
     pub(crate) fn finish(self) {
         assert!(self.open.is_none(), "pages of a unit were never handed to the medium");
         self.store.note_fillers(&self.fillers);
@@ -148,7 +149,7 @@ impl<'a, M: Medium> Units<'a, M> {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// The pages of the unit that begins at `first` wait for a place in an index from now on.
+    /// Marks the pages of the unit that begins at `first` as unpublished.
     pub(crate) fn note_handed_out(&self, first: PageNo) {
         let mut unpublished = self.unpublished.borrow_mut();
         for page in (first.0..first.0 + self.shape.append_unit).map(PageNo) {
@@ -157,7 +158,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Units were filled up with these pages, which are durable: they wait for nothing.
+    /// Removes durable filler pages from the unpublished ones.
     pub(crate) fn note_fillers(&self, fillers: &[PageNo]) {
         let mut unpublished = self.unpublished.borrow_mut();
         for page in fillers {
@@ -166,11 +167,11 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Hands out the next append unit of `stream`; opens an extent for it if need be.
+    /// Returns the first page of the next append unit of `stream`. Opens an extent if needed.
     ///
     /// # Errors
-    /// What the medium says; [`MediumError::NoSpace`] if the journal has outgrown what was set aside for
-    /// it and nothing else is free either.
+    /// Returns the medium's error, or [`MediumError::NoSpace`] if the journal has outgrown the
+    /// space set aside for it and no other extent is free.
     pub(crate) fn next_unit(&self, stream: Stream) -> Result<PageNo, EngineError> {
         let mut extents = self.extents.borrow_mut();
         if extents.room(stream) == 0 {
@@ -184,8 +185,9 @@ impl<M: Medium> PageStore<M> {
         Ok(extents.next_unit(stream))
     }
 
-    /// Has the medium open a free extent for `stream`; `None` if there is none. It is to be listed then, without an await
-    /// before that. If the medium refuses, it stays free.
+    /// Opens a free extent on the medium for `stream`; returns `None` if no extent is free. If the
+    /// medium refuses, the extent stays free. Requires: the caller lists the extent as open without
+    /// an await in between.
     pub(crate) fn open_on_medium(
         &self,
         extents: &mut Extents,

@@ -1,5 +1,6 @@
-//! Extents that could not be read when they were collected. A path may fail for a moment and come back, so they are tried again,
-//! after longer and longer waits; so often, and then not before the store is opened again.
+//! Extents that a collection could not read. A path may fail for a moment and recover, so such
+//! extents are tried again after increasing waits. After `MOST_FAILURES` they are only tried after
+//! the next open of the store.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,37 +11,38 @@ use crate::medium::{ExtentId, Medium};
 use crate::store::PageStore;
 use crate::store::extent::State;
 
-/// How long the collector waits before it takes another extent: while nothing can be read it does not go through all of them.
+/// The pause before the collector tries another extent: while no extent can be read, it does not
+/// try all of them.
 pub(crate) const PAUSE: Nanos = Nanos::from_millis(50);
 
-/// How long an extent is left alone after its first failure, and so many times longer after each one more. Assumed: most
-/// paths are back within seconds.
+/// The wait after an extent's first failure, multiplied by `LONGER` after each further one.
+/// Assumption: most paths recover within seconds.
 const FIRST_WAIT: Nanos = Nanos::from_millis(50);
 const LONGER: u64 = 4;
 
-/// An extent that has failed so often, over one and a half hours, is left alone.
+/// An extent with this many failures, over one and a half hours, is not tried again.
 const MOST_FAILURES: u32 = 10;
 
-/// One that has failed no more often, over four seconds, may be read soon.
+/// An extent with at most this many failures, over four seconds, may be readable soon.
 const FEW_FAILURES: u32 = 4;
 
-/// How long an extent is left alone that has failed so often; `None` if it is not tried again.
+/// Returns the wait after so many failures; `None` if the extent is not tried again.
 fn wait_after(failures: u32) -> Option<Nanos> {
     (failures < MOST_FAILURES).then(|| FIRST_WAIT * LONGER.pow(failures - 1))
 }
 
-/// Failures of an extent, in the life that began with this generation.
+/// The failures of an extent in one generation.
 struct Failures {
     generation: u64,
     count: u32,
 }
 
-/// The extents that could not be read when they were last collected.
+/// The extents that could not be read in their last collection.
 #[derive(Default)]
 pub(crate) struct Unread(BTreeMap<ExtentId, Failures>);
 
 impl Unread {
-    /// An extent could not be read once more. How often that makes.
+    /// Counts a failure of an extent and returns the number of its failures.
     fn note(&mut self, id: ExtentId, generation: u64) -> u32 {
         let failures = self.0.entry(id).or_insert(Failures { generation, count: 0 });
         if failures.generation != generation {
@@ -52,8 +54,8 @@ impl Unread {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// A page of an extent that was to be collected could not be read: it is kept as it is, and is closed again after a while.
-    /// Whether that is the first time.
+    /// Quarantines an extent that was to be collected and has an unreadable page. It is kept
+    /// unchanged and closed again after a while. Returns whether this is its first failure.
     pub(crate) fn keep_unread(self: &Rc<Self>, id: ExtentId) -> bool {
         self.extents.borrow_mut().set_state(id, State::Quarantined);
         let generation = self.extents.borrow().get(id).generation;
@@ -66,13 +68,13 @@ impl<M: Medium> PageStore<M> {
                 store.work.notify_all();
             });
         } else {
-            // Whoever waited for it is to see that there is nothing to be had.
+            // Wakes tasks that waited for the extent, so that they see that it frees nothing.
             self.work.notify_all();
         }
         failures == 1
     }
 
-    /// All of an extent could be read.
+    /// Forgets the failures of an extent that was read completely.
     pub(crate) fn forget_unread(&self, id: ExtentId) {
         self.unread.borrow_mut().0.remove(&id);
     }

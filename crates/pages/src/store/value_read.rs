@@ -1,4 +1,4 @@
-//! A value that is read outside of the runtime.
+//! Reads of values outside of the runtime.
 
 use runtime::{FileRead, PageImage};
 
@@ -10,7 +10,8 @@ use crate::medium::Medium;
 use crate::store::PageStore;
 use crate::store::epochs::Outside;
 
-/// All that it takes to read a value and to check it, on any thread. As long as it is there its page stays what it is.
+/// A read of a value, with the data needed to check it, that runs on any thread. While it exists,
+/// its page is not released.
 pub struct ValueRead {
     read: FileRead,
     identity: Identity,
@@ -19,18 +20,19 @@ pub struct ValueRead {
     _reader: Outside,
 }
 
-/// What came of a [`ValueRead`].
+/// The result of a [`ValueRead`].
 pub enum ReadValue {
-    /// The value, and the page that it is in if that was asked for.
+    /// The value, and its page if that was requested.
     Whole(Value, Option<PageImage>),
-    /// It has more pages than one.
+    /// The value has more than one page.
     Large,
-    /// Something is not as it should be: whoever asks the store is told what, or given what redundancy has.
+    /// The read or a check failed. A read through the store returns the error, or the page from
+    /// redundancy.
     Wrong,
 }
 
 impl ValueRead {
-    /// Reads the value of `key`, and the page with it if `with_page` says so.
+    /// Reads the value of `key`, and returns its page too if `with_page`.
     pub fn perform(self, key: &[u8], with_page: bool) -> ReadValue {
         let Some(read) = self.read.perform().ok() else { return ReadValue::Wrong };
         let Ok(length) = page::check(&read, self.identity) else { return ReadValue::Wrong };
@@ -48,7 +50,8 @@ impl ValueRead {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// The read of a value that is in one page, if the medium leaves it to others.
+    /// Returns a read of a value in one page; `None` if the medium cannot be read outside of the
+    /// runtime.
     pub fn value_read(&self, pointer: Pointer) -> Option<ValueRead> {
         let (page, piece) = self.format.locate(pointer);
         let read = self.medium.file_read(page)?;

@@ -1,4 +1,4 @@
-//! Writing pages: groups of pages in, their numbers out, a bounded number of appends under way.
+//! Writes groups of pages and returns their numbers, with a bounded number of appends in flight.
 
 use runtime::IoClass;
 
@@ -14,55 +14,55 @@ use crate::store::promise::Promise;
 use crate::store::space::with_waste;
 use crate::store::units::Unit;
 
-/// Pages, unsealed, that must follow one another on the medium.
+/// Unsealed pages that must be consecutive on the medium.
 pub type Group = Vec<Vec<u8>>;
 
-/// Objects that are looked at in one step, where there are many: some ten microseconds.
+/// The number of objects processed in one step: about ten microseconds.
 pub(super) const STEP: usize = 256;
 
-/// The data pages of a batch of objects, and which object lies where.
+/// The data pages of a batch of objects, and the place of each object in them.
 pub struct Layout {
     groups: Vec<Group>,
-    /// By object: its group and the piece it begins in.
+    /// For each object: its group and the piece that it begins in.
     places: Vec<(usize, u32)>,
 }
 
 impl Layout {
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn objects(&self) -> usize {
         self.places.len()
     }
 
-    /// The group of an object and the piece it begins in.
+    /// Returns the group of an object and the piece that it begins in.
     pub fn place(&self, object: usize) -> (usize, u32) {
         self.places[object]
     }
 }
 
-/// Objects that are durable, but that no index refers to yet.
+/// Objects that were written and that no index refers to yet.
 pub struct Written {
-    /// By object.
+    /// The pointer to each object.
     pub pointers: Vec<Pointer>,
     firsts: Vec<PageNo>,
     lengths: Vec<usize>,
 }
 
 impl Written {
-    /// The first page of each group, and how many there are.
+    /// Returns the first page and the number of pages of each group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (PageNo, u32)> {
         self.firsts.iter().copied().zip(self.lengths.iter().map(|length| *length as u32))
     }
 }
 
-/// Pages that no index refers to, written for a single reader. They are garbage as soon as this is
-/// dropped; a power cut before that makes holes of them.
+/// Pages written for a single reader; no index refers to them. They become garbage when this is
+/// dropped. A power cut before that turns them into holes.
 pub struct Temporary<'a, M: Medium> {
     store: &'a PageStore<M>,
     pages: Vec<PageNo>,
 }
 
 impl<M: Medium> Temporary<'_, M> {
-    /// Where they are, in the order in which they were given.
+    /// Returns the page numbers, in the order in which the pages were passed.
     pub fn pages(&self) -> &[PageNo] {
         &self.pages
     }
@@ -75,7 +75,7 @@ impl<M: Medium> Drop for Temporary<'_, M> {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Objects that were written get entries in the index. Others may go first between two steps of it.
+    /// Counts written objects as referred to by the index. Other tasks may run between two steps.
     pub async fn publish_objects(&self, changes: &mut Changes, written: &Written) {
         self.publish_groups(changes, written);
         for step in written.pointers.chunks(STEP) {
@@ -95,7 +95,8 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Objects that were written get entries in the index one by one: [`Self::enter_object`].
+    /// Publishes written objects without entering them in the index. [`Self::enter_object`] enters
+    /// them one by one.
     pub fn publish_unentered(&self, changes: &mut Changes, written: &Written) {
         self.publish_groups(changes, written);
         for pointer in &written.pointers {
@@ -103,12 +104,12 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// An object that was published gets its entry in the index.
+    /// Counts a published object as referred to by the index.
     pub fn enter_object(&self, changes: &mut Changes, object: Pointer) {
         self.change_of(changes, self.format.locate(object).0).counts.entered += 1;
     }
 
-    /// Nothing will ever refer to these pages, which were written: they are garbage.
+    /// Marks written pages as garbage: nothing will ever refer to them.
     pub fn forget_pages(&self, pages: impl IntoIterator<Item = PageNo>) {
         let mut changes = Changes::default();
         for page in pages {
@@ -119,7 +120,7 @@ impl<M: Medium> PageStore<M> {
         self.work.notify_all();
     }
 
-    /// Pages to be promised for `layout`.
+    /// Returns the number of pages to promise for `layout`.
     pub fn pages_of(&self, layout: &Layout) -> u32 {
         let lengths = layout.groups.iter().map(|group| group.len() as u32);
         let longest = lengths.clone().max().unwrap_or(1);
@@ -127,11 +128,10 @@ impl<M: Medium> PageStore<M> {
         with_waste(lengths.sum(), longest, shape.append_unit, shape.pages_per_extent)
     }
 
-    /// Writes objects as they were laid out. They are unpublished until an edit refers
-    /// to them.
+    /// Writes objects as laid out. They are unpublished until an edit refers to them.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write_objects(
         &self,
         layout: Layout,
@@ -149,10 +149,10 @@ impl<M: Medium> PageStore<M> {
         Ok(Written { pointers: pointers.collect(), firsts, lengths })
     }
 
-    /// Writes pages of an index, unsealed, one by one. Nothing refers to them yet.
+    /// Writes unsealed index pages one by one. Nothing refers to them yet.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write_segments(
         &self,
         pages: Vec<Vec<u8>>,
@@ -167,7 +167,7 @@ impl<M: Medium> PageStore<M> {
     /// Writes pages for a single reader.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write_temporary(
         &self,
         pages: Vec<Vec<u8>>,
@@ -180,7 +180,7 @@ impl<M: Medium> PageStore<M> {
         Ok(Temporary { store: self, pages })
     }
 
-    /// Appends pages that follow one another.
+    /// Appends consecutive pages.
     pub(super) fn append_run(
         &self,
         run: Unit,
@@ -189,16 +189,17 @@ impl<M: Medium> PageStore<M> {
         self.medium.append_run(run.first, run.pages, class)
     }
 
-    /// Writes `groups` in order and returns the number of each group's first page. When it
-    /// returns they are durable, but nothing refers to them yet.
+    /// Writes `groups` in order and returns the number of each group's first page. The pages are
+    /// then durable, unless edits sync them, and nothing refers to them yet.
     ///
-    /// `urgency` is asked before each append how wide the window may be (`store/pacing.rs`).
+    /// `urgency` is evaluated before each append and sets the width of the window
+    /// (`store/pacing.rs`).
     ///
-    /// A group in the stream of the index is handed out at one go, because others write there too; each of them may
-    /// come to the end of an extent.
+    /// A group of index pages is handed out without an await, because other tasks write to the same
+    /// stream. Each group may reach the end of an extent.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write_groups(
         &self,
         groups: Vec<Group>,
@@ -236,11 +237,11 @@ impl<M: Medium> PageStore<M> {
         out.finish(stream).await
     }
 
-    /// The same, but all groups are handed out at one go: together they come to the end of one extent at
-    /// most, if they are no more than fit in one.
+    /// As [`Self::write_groups`], but hands out all groups without an await. If they fit in one
+    /// extent, together they reach the end of at most one extent.
     ///
     /// # Errors
-    /// [`EngineError::Medium`].
+    /// Returns [`EngineError::Medium`] if the medium fails.
     pub async fn write_at_one_go(
         &self,
         groups: Vec<Group>,
@@ -259,7 +260,7 @@ impl<M: Medium> PageStore<M> {
     }
 }
 
-/// Packs objects into pages: small ones share, large ones have pages of their own.
+/// Packs objects into pages: small objects share pages, large objects have pages of their own.
 pub fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
     let is_small = |object: &Outgoing<'_>| {
         data_page::fits_in_a_page(payload_bytes, object.key.len(), object.value.len())

@@ -1,5 +1,5 @@
-//! Extents behind a power cut: what edits did to them is done again, and what the medium has of each decides where it is
-//! filled further.
+//! Extents after a power cut. Edits are replayed, and the contents of the medium decide where each
+//! extent is filled further.
 
 use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, Stream};
@@ -8,9 +8,10 @@ use crate::store::extent::{Extent, State};
 use crate::store::extents::Extents;
 
 impl Extents {
-    /// After a power cut: nothing was written at or behind place `frontier` of an extent that is being
-    /// filled, as far as the medium can tell. It is filled further from there on, or from behind the
-    /// last page that is in use. `None` if the medium has more than was handed out.
+    /// Resumes an open extent after a power cut, when nothing was written at or after position
+    /// `frontier`, as far as the medium knows. The extent is filled further from there, or from the
+    /// end of its last page in use. Returns `None` if the medium has more pages than were handed
+    /// out.
     pub(crate) fn resume_at(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
         let shape = self.shape;
         let in_use = self.end_of_use(id);
@@ -22,14 +23,14 @@ impl Extents {
         Some(())
     }
 
-    /// The place behind the last page of an extent that is in use, or was.
+    /// Returns the position after the last page of an extent that is or was in use.
     fn end_of_use(&self, id: ExtentId) -> u32 {
         let extent = self.get(id);
         let is_hole = |place: &u32| extent.holes.contains(&self.shape.page(id, *place));
         (0..extent.cursor).rev().find(|place| !is_hole(place)).map_or(0, |place| place + 1)
     }
 
-    /// Does again what an edit did, when a store is reopened. `None` if it makes no sense.
+    /// Replays an edit when a store is reopened. Returns `None` if the edit is not plausible.
     pub fn replay(&mut self, changes: &Changes, format: &PointerFormat) -> Option<()> {
         for (id, change) in &changes.extents {
             let shape = self.shape;
@@ -53,14 +54,14 @@ impl Extents {
         Some(())
     }
 
-    /// Nothing refers to an extent any more.
+    /// Replays that an extent was retired. Returns `None` if the extent does not exist.
     pub fn replay_retired(&mut self, id: ExtentId) -> Option<()> {
         self.all.get_mut(id.0 as usize)?.state = State::Releasing;
         Some(())
     }
 
-    /// After the last edit: of each stream the extent that was opened last is open, unless it is full. Those
-    /// of tables are not filled further.
+    /// Ends the replay. The newest open extent of each stream stays open unless it is full; all
+    /// other open extents are closed. Extents of tables are always closed.
     #[must_use]
     pub fn settled(mut self) -> Self {
         for stream in Stream::ALL {
@@ -78,9 +79,8 @@ impl Extents {
         Self { run: self.run, ..Self::restore(self.shape, self.all, self.opened) }
     }
 
-    /// An extent that is being filled, and in which nothing is in use, is not filled further: closed,
-    /// it is garbage. Otherwise flushes that a power cut ends again and again would use up one
-    /// extent after another.
+    /// Closes an open extent without live items: closed, it is garbage. Otherwise flushes that
+    /// power cuts interrupt repeatedly would use up one extent after another.
     pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
         let extent = self.get(id);
         if extent.live == 0 && extent.cursor > 0 {
@@ -88,8 +88,9 @@ impl Extents {
         }
     }
 
-    /// A medium may hold more of an extent than the manifest knows of: holes. It may hold less than was
-    /// handed out when a checkpoint was written. `None` if it holds less than is in use.
+    /// Reconciles an open extent with the medium. The medium may hold more pages than the manifest
+    /// knows of: they become holes. It may hold fewer pages than were handed out when the
+    /// checkpoint was written. Returns `None` if it holds fewer than are in use.
     pub(crate) fn catch_up(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
         let shape = self.shape;
         let in_use = self.end_of_use(id);
@@ -97,7 +98,7 @@ impl Extents {
         if extent.state != State::Open {
             return Some(());
         }
-        // A medium that does not know where it was written says nothing.
+        // A medium that does not know its write position reports 0.
         (frontier == 0 || frontier >= in_use).then_some(())?;
         let end = shape.in_units(in_use).max(frontier);
         extent.holes.retain(|page| page.0 < shape.page(id, end).0);
@@ -106,20 +107,20 @@ impl Extents {
         Some(())
     }
 
-    /// Whether an extent was opened to be filled, and no page of it is in use.
+    /// Whether an extent is open and no page of it is in use.
     pub(crate) fn is_unused(&self, id: ExtentId) -> bool {
         self.is_open(id) && self.end_of_use(id) == 0
     }
 
-    /// A recovery has an extent that was being filled filled further, in the run that it begins.
+    /// Notes that this run fills an open extent further.
     pub(crate) fn resume(&mut self, id: ExtentId) {
         if self.run > 0 && self.is_open(id) {
             self.all[id.0 as usize].resume(self.run);
         }
     }
 
-    /// An extent of the journal that was found, and is needed until there is a new checkpoint or its
-    /// writes are flushed.
+    /// Adopts a journal extent that recovery found. It is needed until there is a new checkpoint or
+    /// its writes are flushed.
     pub(crate) fn adopt(&mut self, id: ExtentId, stream: Stream, generation: u32, frontier: u32) {
         let known = self.get(id).generation;
         self.opened += 1;
@@ -136,13 +137,13 @@ impl Extents {
         self.forget_open(id);
     }
 
-    /// An extent that nothing refers to is empty. What was found in it may be of a later generation
-    /// than is known.
+    /// Marks an extent that nothing refers to as free. `generation` is the one found on the medium,
+    /// which may be later than the known one.
     pub(crate) fn become_free(&mut self, id: ExtentId, generation: Option<u32>) {
         self.forget_open(id);
         self.put(id, State::Free);
         let extent = &mut self.all[id.0 as usize];
-        // Where the first page was torn the generation it had is unknown, and it was the next one.
+        // If the first page was torn, its generation is unknown; it was the next one.
         let found = generation.map_or(extent.generation + 1, u64::from);
         extent.generation = extent.generation.max(found);
     }
