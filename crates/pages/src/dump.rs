@@ -1,4 +1,4 @@
-//! What every dump holds, whichever index it is of: memtables and extents.
+//! The common part of all indexes' dumps: memtables and extents.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,8 +13,8 @@ use crate::store::extent::{Extent, FilledBy, State};
 use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
-/// The memtables one by one, so that they come back as full as they were: one made of all of them
-/// would be larger than any flush has space for, and larger again after the next power cut.
+/// Appends the memtables one by one, so that each is restored with its fill. A single merged
+/// memtable would be larger than the space of any flush, and would grow with each power cut.
 pub fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     let frozen = memtables.frozen.iter().filter(|_| with_frozen);
     let all: Vec<_> = frozen.chain([&memtables.active]).map(|memtable| memtable.borrow()).collect();
@@ -31,8 +31,8 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// The last one was the active one. No write in them is newer than `newest`, no value too long for
-/// the medium.
+/// Reads memtables; the last one is the active one. Returns `None` for a write newer than `newest`
+/// or a value too long for the medium.
 pub fn read_memtables(input: &mut Reader<'_>, newest: Sequence, shape: Shape) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
@@ -55,7 +55,7 @@ fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Opti
     Some(memtable)
 }
 
-/// Appends the states of all extents: what [`read_extents`] reads.
+/// Appends the states of all extents, in the format of [`read_extents`].
 pub fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
@@ -74,10 +74,11 @@ pub fn write_extents(out: &mut Writer, extents: &Extents) {
     }
 }
 
-/// In the byte of an extent's state: the runs that filled it stand behind the rest.
+/// Flag in the state byte of an extent: the runs that filled the extent follow its other fields.
 const HAS_RUNS: u8 = 0x80;
 
-/// Bytes of the runs that filled an extent, if those are two. Each recovery adds one to extents that were being filled.
+/// Bytes of the runs that filled an extent, if there are two. Each recovery adds one to extents
+/// that were being filled.
 pub const RUNS_BYTES: usize = 4 + 2 * 8;
 
 fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
@@ -88,7 +89,7 @@ fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
     }
 }
 
-/// The runs that filled an extent up to `cursor`.
+/// Reads the runs that filled an extent up to `cursor`.
 fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     let mut all: Vec<FilledBy> = Vec::new();
     for _ in 0..input.u32()? {
@@ -103,8 +104,8 @@ fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     Some(all)
 }
 
-/// The extents of a medium of this `shape`, of which the first `known` were there when this was written; those that it grew by are free.
-/// `None` if these are not their bytes.
+/// Reads the extents of a medium of this `shape`. The dump contains the first `known` of them;
+/// extents added since then are free. Returns `None` if the bytes are malformed.
 pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<Extents> {
     (known <= shape.extents).then_some(())?;
     let opened = input.counter()?;
@@ -115,8 +116,8 @@ pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<
     Some(Extents::restore(shape, extents, opened))
 }
 
-/// A bit for each page of an extent, if any is set: power cuts make holes over and over, and the
-/// dump must not outgrow its place.
+/// Returns a bitmap of an extent's pages; empty without any page. A list would not do, because
+/// power cuts add holes repeatedly and the dump must not outgrow its reserved space.
 fn bits_of(shape: Shape, pages: &[PageNo]) -> Vec<u8> {
     let Some(_) = pages.first() else { return Vec::new() };
     let mut bits = vec![0; shape.pages_per_extent.div_ceil(8) as usize];

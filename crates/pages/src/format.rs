@@ -1,4 +1,4 @@
-//! Bytes: how pages, objects and pointers are written. Pure; no I/O.
+//! Encodings of pages, objects and pointers. Pure functions; no I/O.
 
 pub mod codec;
 pub mod data_page;

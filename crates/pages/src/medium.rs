@@ -1,128 +1,131 @@
-//! What indexes store pages on. One of the three seams of the design.
+//! The interface to the storage below a store. One of the three seams of the design.
 //!
 //! A medium is a set of extents of equal size. An extent is opened for a stream, written from its
-//! first page to its last in append units, and released as a whole. What was appended can be read at
-//! once and is durable after the next sync. Raw flash implements it with superblocks; a volume over
-//! several drives will with stripes, files with preallocated ranges.
+//! first page to its last in append units, and released as a whole. Appended pages can be read at
+//! once and are durable after the next sync. Raw flash implements it with superblocks, a volume
+//! over several drives with stripes, files with preallocated ranges.
 //!
-//! A medium may give back more bytes of a page than were appended (padding), another page than was
-//! asked for, or an older one: pages carry what it takes to notice.
+//! A medium may return more bytes of a page than were appended (padding), a wrong page, or an older
+//! version of the page. The header of a page contains the fields that detect these cases.
 
 use std::fmt;
 use std::future::{Future, ready};
 
 use runtime::{FileRead, IoClass, PageImage};
 
-/// An extent, counted from zero.
+/// The number of an extent, from zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ExtentId(pub u32);
 
-/// A page of the medium: `extent * pages_per_extent + place in the extent`.
+/// The number of a page: `extent * pages_per_extent + index in the extent`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct PageNo(pub u32);
 
-/// The sizes of a medium.
+/// The geometry of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Bytes a page carries for the store, spare area included.
+    /// Bytes that a page holds for the store, including its spare area.
     pub payload_bytes: u32,
-    /// Nominal page size in bytes: what a page in memory is charged.
+    /// Nominal page size in bytes: the charge for a page in memory.
     pub page_bytes: u32,
-    /// Pages in an extent.
+    /// Pages per extent.
     pub pages_per_extent: u32,
-    /// Extents the store may use.
+    /// Number of extents that the store may use.
     pub extents: u32,
-    /// Extents that it may have one day, of a medium that may grow; pointers are cut for so many. 0: it does not grow.
+    /// Maximum number of extents, for a medium that may grow; pointers are sized for it. 0 if it
+    /// does not grow.
     pub grows_to: u32,
-    /// Pages that are appended together.
+    /// Pages per append unit: pages that are appended together.
     pub append_unit: u32,
-    /// Appends that make progress side by side.
+    /// Number of appends that make progress in parallel.
     pub parallelism: u32,
 }
 
 impl Shape {
-    /// The extent that holds a page.
+    /// Returns the extent of a page.
     pub fn extent_of(&self, page: PageNo) -> ExtentId {
         ExtentId(page.0 / self.pages_per_extent)
     }
 
-    /// Page `index` of an extent.
+    /// Returns page `index` of an extent.
     pub fn page(&self, extent: ExtentId, index: u32) -> PageNo {
         PageNo(extent.0 * self.pages_per_extent + index)
     }
 
-    /// `pages`, rounded up to whole append units.
+    /// Returns `pages` rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
         pages.next_multiple_of(self.append_unit)
     }
 
-    /// Extents that hold `pages`.
+    /// Returns the number of extents that hold `pages` pages.
     pub fn extents_of(&self, pages: u32) -> usize {
         pages.div_ceil(self.pages_per_extent) as usize
     }
 
-    /// Nominal bytes of an extent.
+    /// Returns the nominal bytes of an extent.
     pub fn extent_bytes(&self) -> u64 {
         u64::from(self.pages_per_extent) * u64::from(self.page_bytes)
     }
 
-    /// Nominal bytes of all extents.
+    /// Returns the nominal bytes of all extents.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.extents) * self.extent_bytes()
     }
 }
 
-/// What a medium knows of the opening of an extent whose pages it cannot give.
+/// A medium's own record of the opening of an extent, which is valid even if its pages are
+/// unreadable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedFor {
-    /// What it was opened for.
+    /// Stream of the extent.
     pub stream: Stream,
-    /// The run of the medium in which it was; later ones have higher numbers.
+    /// Run of the medium in which the extent was opened; later runs have higher numbers.
     pub run: u64,
-    /// The generation that it was opened with.
+    /// Generation that the extent was opened with.
     pub generation: u64,
 }
 
-/// What an extent is written for. A medium may keep streams apart: by place, by drive, or by when it
-/// writes them.
+/// The purpose of an extent. A medium may separate streams by place, by drive, or by the time at
+/// which it writes them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub enum Stream {
-    /// Keys and values, packed.
+    /// Packed keys and values.
     Objects = 0,
     /// Pages of the index.
     Index = 1,
-    /// The log: writes that are not in the index yet.
+    /// The WAL: writes that are not in the index yet.
     Log = 2,
     /// The manifest: edits of the index.
     Manifest = 3,
-    /// Tables of the index, in extents of their own: each dies as a whole.
+    /// Tables of the index, each in extents of its own, so that it dies as a whole.
     Tables = 4,
 }
 
 impl Stream {
-    /// All of them.
+    /// All streams.
     pub const ALL: [Self; 5] =
         [Self::Objects, Self::Index, Self::Log, Self::Manifest, Self::Tables];
 
-    /// Whether it belongs to the journal: nothing in the index refers to it.
+    /// Whether the stream belongs to the journal. The index does not refer to journal pages.
     pub const fn is_journal(self) -> bool {
         matches!(self, Self::Log | Self::Manifest)
     }
 }
 
-/// Why a medium did not do what it was asked to.
+/// The reason why a medium could not execute a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MediumError {
-    /// This page was never written, is lost, or beyond correction. Others are not concerned.
+    /// This page was never written, is lost, or is beyond correction. Other pages are not affected.
     Unreadable(PageNo),
-    /// There is less room than the medium's shape says. Free some and open the store again.
+    /// The medium has less space than its shape promises. Free space below it and open the store
+    /// again.
     NoSpace,
-    /// The device is gone, or a part of it that nothing else can stand in for.
+    /// The device is gone, or a part of it for which no redundancy exists.
     Gone,
-    /// The device takes no more writes. What is there can still be read.
+    /// The device accepts no more writes. Existing data can still be read.
     ReadOnly,
-    /// The operating system's error of this number.
+    /// An error of the operating system, with its error number.
     Io(i32),
 }
 
@@ -140,25 +143,25 @@ impl fmt::Display for MediumError {
 
 impl std::error::Error for MediumError {}
 
-/// The seam. Reads, appends and releases are submitted by the call itself, in call order; the
-/// returned futures only wait for the end.
+/// A medium. Each call of a read, append or release submits it at once, in call order; the returned
+/// future only waits for its completion.
 pub trait Medium: 'static {
-    /// The sizes of this medium; constant.
+    /// Returns the geometry of this medium; constant.
     fn shape(&self) -> Shape;
 
-    /// An empty extent is going to be filled with pages of `stream`, for the `generation`th time.
+    /// Opens an empty extent for pages of `stream`, for its use number `generation`.
     ///
     /// # Errors
-    /// [`MediumError::Gone`], [`MediumError::ReadOnly`], [`MediumError::NoSpace`].
+    /// Returns [`MediumError::Gone`], [`MediumError::ReadOnly`] or [`MediumError::NoSpace`].
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError>;
 
-    /// Writes one append unit, or a run of [`Self::run_pages`] at most, at `first`, which must be the next place of its open extent. The pages
-    /// can be read when the future is ready, and are durable after a [`Self::sync`] of their stream
-    /// that begins then.
+    /// Appends one append unit at `first`, or a run of up to [`Self::run_pages`] pages. Requires:
+    /// `first` is the next free place of its open extent. The pages can be read when the future
+    /// completes. They are durable after a [`Self::sync`] of their stream that begins after that.
     ///
     /// # Errors
-    /// All but [`MediumError::Unreadable`]. What of the unit is there is unknown then, and its extent
-    /// cannot be appended to any more.
+    /// Returns any error but [`MediumError::Unreadable`]. The contents of the unit are then
+    /// unknown, and its extent accepts no more appends.
     fn append(
         &self,
         first: PageNo,
@@ -166,8 +169,8 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// Writes several append units from `first` on, all in one extent. One long write where the medium has
-    /// such.
+    /// Appends several append units from `first` on, all in one extent. One long write if the
+    /// medium supports it.
     ///
     /// # Errors
     /// As [`Self::append`], for each unit.
@@ -194,20 +197,21 @@ pub trait Medium: 'static {
         }
     }
 
-    /// Pages that a run of appends has at best, a multiple of the append unit. Where that is one unit, longer runs
-    /// gain nothing.
+    /// Returns the best length of a run of appends in pages, a multiple of the append unit. If it
+    /// is one unit, longer runs gain nothing.
     fn run_pages(&self) -> u32 {
         self.shape().append_unit
     }
 
-    /// What was appended to `stream` and was ready is durable when the future is ready.
+    /// Makes durable all appends to `stream` that had completed before the call.
     ///
     /// # Errors
-    /// As [`Self::append`]. Nothing that was not durable before can be relied on then.
+    /// As [`Self::append`]. Data that was not durable before the call cannot be relied on then.
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// [`Self::append_run`] of pages of `stream`, and the [`Self::sync`] that makes them durable. One operation where the medium
-    /// has such. Whoever calls waits: it may be submitted no sooner than the future is polled.
+    /// [`Self::append_run`] of pages of `stream`, followed by the [`Self::sync`] that makes them
+    /// durable. One operation if the medium supports it. The caller must poll the future: the
+    /// medium may submit the operation only at the first poll.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -228,22 +232,23 @@ pub trait Medium: 'static {
     /// Reads one page.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`], [`MediumError::Gone`], [`MediumError::Io`].
+    /// Returns [`MediumError::Unreadable`], [`MediumError::Gone`] or [`MediumError::Io`].
     fn read(
         &self,
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
-    /// The same read for whoever is to carry it out without the medium, if that gives what [`Self::read`] would. What was wrong with it is for
-    /// [`Self::read`] to say, and to make good.
+    /// Returns the read as an operation that the caller can execute without the medium, if its
+    /// result is the same as that of [`Self::read`]. If it fails, call [`Self::read`], which
+    /// reports the error or repairs it.
     fn file_read(&self, _page: PageNo) -> Option<FileRead> {
         None
     }
 
-    /// What else a page may be, for whoever found what [`Self::read`] gave to be wrong: what redundancy says, and where a
-    /// read may have given that, also what is stored. Any may be wrong as well. None where there is no redundancy, or none
-    /// is left.
+    /// Returns alternative images of a page whose [`Self::read`] returned a wrong one: the page
+    /// rebuilt from redundancy and, if the read may have returned a rebuilt page, also the stored
+    /// page. Each image may be wrong too. Empty without redundancy, or if no redundancy is left.
     fn read_versions(
         &self,
         _page: PageNo,
@@ -252,8 +257,8 @@ pub trait Medium: 'static {
         ready(Vec::new())
     }
 
-    /// Reads `pages` pages of one extent, of which the last ones may never have been written. One
-    /// long read where the medium has such.
+    /// Reads `pages` pages of one extent; the last ones may never have been written. One long read
+    /// if the medium supports it.
     ///
     /// # Errors
     /// For each page as [`Self::read`].
@@ -264,24 +269,24 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<Self>;
 
-    /// A client waits now for `page`, which is being read as a prefetch: it counts as a client's read
-    /// from now on. Does nothing if it is not being read.
+    /// Promotes the prefetch of `page` to a client's read, because a client waits for it now. Does
+    /// nothing if the page is not being read.
     fn promote(&self, page: PageNo);
 
-    /// Whether clients' writes wait for background work (a write stall, as `RocksDB` calls it). As long as
-    /// they do, that is to have its share of the medium's time, about half of it, and not only what
-    /// clients' reads leave.
+    /// Sets whether clients' writes wait for background work (a write stall in `RocksDB`). During a
+    /// stall background work gets a fair share of the medium's time, about half of it, and not only
+    /// the time that clients' reads leave.
     fn set_write_stall(&self, is_on: bool);
 
-    /// Whether background work of `class` is to wait with its next step, because clients need the medium.
-    /// Nobody is told when that ends: ask again, some milliseconds later.
+    /// Whether background work of `class` must delay its next step because clients need the medium.
+    /// The end of the pause is not signalled: poll again after some milliseconds.
     fn pauses(&self, _class: IoClass) -> bool {
         false
     }
 
-    /// Where appends to an extent go on after a power cut: nothing lies at or behind that place, and
-    /// units in front of it that were left out are out of the way of those behind it. Zero for an
-    /// empty extent. A medium on which any place can be written at any time gives zero always.
+    /// Returns the index in the extent at which appends continue after a power cut. No data exists
+    /// at or after that index, and skipped units before it do not obstruct later ones. Zero for an
+    /// empty extent. A medium that allows in-place writes always returns zero.
     ///
     /// # Errors
     /// As [`Self::read`] and [`Self::append`].
@@ -290,31 +295,35 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
-    /// Whether an extent that was opened, and not released since, may be appended to after a power cut. A medium that keeps a
-    /// record of its own may have lost what it says of one, by damage: nothing can be appended to that before it is opened anew.
+    /// Whether an extent that was opened, and not released since, accepts appends after a power
+    /// cut. A medium that keeps its own record of extents may have lost the entry of one by damage;
+    /// that extent must be opened anew before it is appended to.
     fn knows(&self, _extent: ExtentId) -> bool {
         true
     }
 
-    /// Whether any place can be written at any time, so that [`Self::frontier`] tells nothing; constant.
-    /// What an extent held before it was released may show through where it was not written again.
+    /// Whether the medium allows in-place writes at any time, so that [`Self::frontier`] has no
+    /// information; constant. Unwritten pages of a reused extent may then still show its earlier
+    /// contents.
     fn is_written_anywhere(&self) -> bool {
         false
     }
 
-    /// Whether a page of an extent that cannot be read may be one that was written and synced, and is lost. Elsewhere it is one that a power
-    /// cut left half written, or of an extent of which nothing was synced.
+    /// Whether an unreadable page of the extent may have been written and synced, and be lost. If
+    /// false, an unreadable page is a page that a power cut left half written, or belongs to an
+    /// extent of which nothing was synced.
     fn unreadable_is_lost(&self, _extent: ExtentId) -> bool {
         false
     }
 
-    /// What an extent was opened for last, if the medium knows that for certain, also of one whose pages it cannot give: it was not opened again
-    /// since and written durably.
+    /// Returns the purpose for which an extent was last opened, if the medium is certain of it: the
+    /// extent was not reopened and durably written since. Works for extents whose pages are
+    /// unreadable, too.
     fn opened_for(&self, _extent: ExtentId) -> Option<OpenedFor> {
         None
     }
 
-    /// Makes an extent empty again. The store no longer refers to any of its pages.
+    /// Empties an extent. Requires: the store no longer refers to any of its pages.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -323,7 +332,7 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// How worn an extent is, which is to be opened for `stream`; the store opens the least worn one. Where nothing wears, how ill
-    /// it suits that stream.
+    /// Returns the wear of an extent that is a candidate for `stream`; the store opens the extent
+    /// with the lowest value. On media without wear, returns how badly the extent suits the stream.
     fn wear(&self, extent: ExtentId, stream: Stream) -> u32;
 }

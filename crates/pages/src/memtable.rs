@@ -1,11 +1,12 @@
-//! L0: the newest writes, in memory, in key order.
+//! The memtable: the newest writes, in memory, in key order.
 //!
-//! A key may have several versions, newest first; older ones are kept only while a snapshot can
+//! A key may have several versions, newest first; older versions are kept only while a snapshot can
 //! see them. Snapshots share a memtable with the writers and read it as of their sequence number;
 //! flushes write the newest versions only. Cost of a lookup or an insert: `O(log n)` comparisons.
 //!
-//! Keys and values lie in chunks (`chunks.rs`), which keep the room of a value that is overwritten. So a memtable is full
-//! as well when as many bytes were overwritten in it as it may hold: its chunks take twice that at most.
+//! Keys and values are stored in chunks (`chunks.rs`), which do not free the space of an
+//! overwritten value. A memtable is therefore also full when its overwritten bytes reach its size
+//! limit: its chunks use at most twice that limit.
 
 mod chunks;
 mod marks;
@@ -25,43 +26,44 @@ use crate::front::MemtableLimits;
 use chunks::Chunks;
 use marks::Marks;
 
-/// One of so many keys is a sample.
+/// One key in this many is a sample.
 const SAMPLED: usize = 64;
-/// Keys that a draw goes on from a sample at most: those of many samples, so that it matters little where they lie.
+/// Maximum number of keys between a sample and the drawn key. Larger than the distance of samples,
+/// so that the positions of the samples have little influence.
 const GOES_ON: usize = 1_024;
 
 /// A key that shares the memory of its memtable.
 pub type SharedKey = Bytes;
 
-/// What one write left behind. `None` is a tombstone.
+/// The result of a write for its key. `None` is a tombstone.
 pub type Entry = Option<Value>;
 
 /// Writes that are not in any level yet.
 #[derive(Default)]
 pub struct Memtable {
     keys: BTreeMap<SharedKey, Versions>,
-    /// Samples of the keys, in the order in which they came.
+    /// Samples of the keys, in order of insertion.
     samples: Vec<SharedKey>,
     chunks: Chunks,
     marks: Marks,
     bytes: u64,
-    /// Bytes of chunks that held values which were overwritten.
+    /// Bytes of overwritten values in chunks.
     overwritten: u64,
-    /// The first group of the log with a write of this memtable, if there is a log.
+    /// The first group of the WAL with a write of this memtable, if a WAL exists.
     first_group: Option<u64>,
-    /// The last one.
+    /// The last such group.
     last_group: Option<u64>,
-    /// The newest write.
+    /// Sequence number of the newest write.
     last_sequence: Sequence,
 }
 
 struct Versions {
     newest: Version,
-    /// Nearly always none, and small then.
+    /// Nearly always absent; boxed to keep `Versions` small.
     older: Option<Box<Older>>,
 }
 
-/// Versions that snapshots see, newest first.
+/// Versions that snapshots can see, newest first.
 #[derive(Default)]
 struct Older(Vec<Version>);
 
@@ -72,7 +74,7 @@ struct Version {
 }
 
 impl Versions {
-    /// The newest version at or before `at`.
+    /// Returns the newest version at or before `at`.
     fn at(&self, at: Sequence) -> Option<&Version> {
         let older = self.older.iter().flat_map(|older| &older.0);
         std::iter::once(&self.newest).chain(older).find(|version| version.sequence <= at)
@@ -80,20 +82,21 @@ impl Versions {
 }
 
 impl Memtable {
-    /// The newest write of `key`.
+    /// Returns the newest write of `key`.
     fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
         let newest = &self.keys.get(key)?.newest;
         Some((newest.sequence, newest.entry.clone()))
     }
 
-    /// The first key in `from` that has a version at or before `at`, and that version.
+    /// Returns the first key in `from` that has a version at or before `at`, and that version.
     pub fn next(&self, from: Bound<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
         self.keys.range::<[u8], _>((from, Bound::Unbounded)).find_map(|(key, versions)| {
             versions.at(at).map(|version| (key[..].into(), version.entry.clone()))
         })
     }
 
-    /// The last key before `before`, or of all, that has a version at or before `at`, and that version.
+    /// Returns the last key before `before`, or of all keys, that has a version at or before `at`,
+    /// and that version.
     pub fn previous(&self, before: Option<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         self.keys.range::<[u8], _>((Bound::Unbounded, end)).rev().find_map(|(key, versions)| {
@@ -101,12 +104,14 @@ impl Memtable {
         })
     }
 
-    /// What a reader of the instant `at` finds of `key`; `None` if it was not written by then.
+    /// Returns the entry of `key` that a reader at `at` sees; `None` if the key had no write by
+    /// then.
     pub fn at(&self, key: &[u8], at: Sequence) -> Option<Entry> {
         self.keys.get(key)?.at(at).map(|version| version.entry.clone())
     }
 
-    /// The same entry, with its value where this memtable keeps it: whoever shares that pins no memory besides.
+    /// Returns the entry with its value copied into this memtable's chunks. Sharing that copy pins
+    /// no additional memory.
     pub(crate) fn place(&mut self, entry: Entry) -> Entry {
         match entry {
             Some(Value::Bytes(bytes)) if Chunks::takes(bytes.len()) => {
@@ -116,7 +121,7 @@ impl Memtable {
         }
     }
 
-    /// [`Self::place`] and [`Self::insert_placed`].
+    /// Calls [`Self::place`] and [`Self::insert_placed`].
     pub(crate) fn insert(
         &mut self,
         key: &[u8],
@@ -128,14 +133,15 @@ impl Memtable {
         self.insert_placed(key, sequence, entry, newest_snapshot);
     }
 
-    /// Carries what those who write it to a dump leave out: how full it is, with what was overwritten in it.
+    /// Saves or restores the fill state that dumps omit: the bytes of live and overwritten values.
     pub(crate) fn carry_fill(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.u64(&mut self.bytes)?;
         by.u64(&mut self.overwritten)
     }
 
-    /// Adds a write that is newer than every other of its key. The version it replaces is kept if
-    /// a snapshot at or after it, given by `newest_snapshot`, can still see it.
+    /// Inserts a write. Requires: it is newer than every other write of its key. The replaced
+    /// version is kept if a snapshot at or after it can still see it; `newest_snapshot` is the
+    /// newest snapshot.
     pub(crate) fn insert_placed(
         &mut self,
         key: &[u8],
@@ -172,14 +178,15 @@ impl Memtable {
         }
     }
 
-    /// Keys and their newest version, in key order.
+    /// Iterates over the keys and their newest versions, in key order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Sequence, &Entry)> {
         self.keys
             .iter()
             .map(|(key, versions)| (&key[..], versions.newest.sequence, &versions.newest.entry))
     }
 
-    /// The newest write of each key, in key order, from a key on and no more than so many: what a flush writes.
+    /// Returns the newest write of each key, in key order, for at most `most` keys in `from`. Used
+    /// by flushes.
     pub(crate) fn writes(&self, from: Bound<&[u8]>, most: usize) -> Vec<Write> {
         let owned = |key: &SharedKey, versions: &Versions| Write {
             key: key.clone(),
@@ -190,58 +197,59 @@ impl Memtable {
         range.map(|(key, versions)| owned(key, versions)).collect()
     }
 
-    /// A write of this memtable is in that group of the log.
+    /// Records that WAL group `group` contains a write of this memtable.
     pub(crate) fn note_group(&mut self, group: u64) {
         let last = self.last_group.replace(group);
         assert!(last <= Some(group), "group {group} of the log comes after group {last:?}");
         self.first_group.get_or_insert(group);
     }
 
-    /// The last group of the log with a write of this memtable.
+    /// Returns the last WAL group with a write of this memtable.
     pub(crate) fn last_group(&self) -> Option<u64> {
         self.last_group
     }
 
-    /// The first group of the log that this memtable needs.
+    /// Returns the first WAL group that this memtable needs.
     pub(crate) fn first_group(&self) -> Option<u64> {
         self.first_group
     }
 
-    /// The newest write.
+    /// Returns the sequence number of the newest write.
     pub(crate) fn last_sequence(&self) -> Sequence {
         self.last_sequence
     }
 
-    /// Full length of all objects, in bytes.
+    /// Returns the full length of all objects, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether it holds as much as it may.
+    /// Whether the memtable has reached a limit.
     pub(crate) fn is_full(&self, limits: &MemtableLimits) -> bool {
         let most = self.bytes.max(self.overwritten);
         self.len() >= limits.entries || most >= limits.bytes
     }
 
-    /// A key drawn from all, about equally likely, and its newest version. Cost: some hundred steps.
+    /// Returns a random key, nearly uniformly drawn, and its newest version. Cost: some hundred
+    /// steps.
     pub fn drawn(&self, rng: &mut Rng) -> Option<(&SharedKey, &Entry)> {
         let samples = self.samples.len().max(1) as u64;
         let from = self.samples.get(rng.below(samples) as usize)?;
         let on = rng.below(self.keys.len().min(GOES_ON) as u64) as usize;
-        // Behind the last key comes the first.
+        // The range wraps around from the last key to the first.
         let behind = self.keys.range::<[u8], _>((Bound::Included(&from[..]), Bound::Unbounded));
         let (key, versions) = behind.chain(&self.keys).nth(on)?;
         Some((key, &versions.newest.entry))
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 }
 
-/// Bytes that a value takes in a chunk.
+/// Returns the bytes that a value uses in a chunk.
 fn in_chunks(entry: &Entry) -> u64 {
     match entry {
         Some(Value::Bytes(bytes)) if Chunks::takes(bytes.len()) => bytes.len() as u64,
@@ -251,15 +259,15 @@ fn in_chunks(entry: &Entry) -> u64 {
 
 /// The newest write of a key. It shares key and value with its memtable.
 pub struct Write {
-    /// Its key.
+    /// The key.
     pub key: SharedKey,
     pub(crate) sequence: Sequence,
-    /// What was written.
+    /// The written value, or `None` for a tombstone.
     pub entry: Entry,
 }
 
 impl Write {
-    /// The object it puts on the medium; none if it is a delete.
+    /// Returns the object to store; `None` for a delete.
     pub fn object(&self) -> Option<Outgoing<'_>> {
         let (key, sequence) = (&self.key[..], self.sequence);
         self.entry.as_ref().map(|value| Outgoing { key, sequence, value })
@@ -269,52 +277,53 @@ impl Write {
 /// A memtable that writers and snapshots share.
 pub type SharedMemtable = Rc<RefCell<Memtable>>;
 
-/// The memtables of a store.
+/// All memtables of a store.
 #[derive(Default)]
 pub struct Memtables {
     pub(crate) active: SharedMemtable,
-    /// Oldest first; nobody writes to them any more.
+    /// Frozen memtables, oldest first; they accept no more writes.
     pub frozen: VecDeque<SharedMemtable>,
 }
 
 impl Memtables {
-    /// All of them, newest first.
+    /// Returns all memtables, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &SharedMemtable> {
         std::iter::once(&self.active).chain(self.frozen.iter().rev())
     }
 
-    /// The newest write of `key`.
+    /// Returns the newest write of `key`.
     pub fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
         let hash = marks::hash(key);
         let newest_in = |memtable: &SharedMemtable| {
             let memtable = memtable.borrow();
             if memtable.marks.may_have_hashed(hash) { memtable.get(key) } else { None }
         };
-        // As `newest_first` has them; nearly always there is but the active one.
+        // In the order of `newest_first`; nearly always only the active memtable exists.
         newest_in(&self.active).or_else(|| self.frozen.iter().rev().find_map(newest_in))
     }
 
-    /// The first group of the log that those which stay need when the oldest frozen one goes.
+    /// Returns the first WAL group that the other memtables need, once the oldest frozen one is
+    /// flushed.
     pub(crate) fn first_group_without_oldest(&self) -> Option<u64> {
         let rest = self.frozen.iter().skip(1).chain([&self.active]);
         rest.filter_map(|memtable| memtable.borrow().first_group()).min()
     }
 
-    /// Bytes in the active memtable.
+    /// Returns the bytes in the active memtable.
     pub fn active_bytes(&self) -> u64 {
         self.active.borrow().bytes()
     }
 
-    /// Bytes in all of them.
+    /// Returns the bytes in all memtables.
     pub fn bytes(&self) -> u64 {
         self.newest_first().map(|memtable| memtable.borrow().bytes()).sum()
     }
 
-    /// Freezes the active memtable, if it holds anything.
+    /// Freezes the active memtable unless it is empty. Returns whether it did.
     pub(crate) fn freeze(&mut self) -> bool {
         let holds_something = self.active.borrow().len() > 0;
         if holds_something {
-            // Else the log would be trimmed of what an older one needs.
+            // Otherwise the WAL could be trimmed of groups that an older memtable needs.
             let group = |memtable: &SharedMemtable| memtable.borrow().first_group();
             let before = self.frozen.back().and_then(group);
             let now = group(&self.active);
@@ -327,7 +336,7 @@ impl Memtables {
         holds_something
     }
 
-    /// Whether none holds anything.
+    /// Whether all memtables are empty.
     pub fn is_empty(&self) -> bool {
         self.frozen.is_empty() && self.active.borrow().len() == 0
     }
@@ -409,7 +418,7 @@ mod tests {
         assert_eq!(writes[0].key.as_ptr(), placed.as_ptr().wrapping_add(placed.len()));
     }
 
-    /// Whether they came in order or not, and the last of them too.
+    /// Tests keys inserted in order and out of order, up to the last key.
     #[test]
     fn keys_are_drawn_evenly() {
         assert!(Memtable::default().drawn(&mut Rng::new(1)).is_none());

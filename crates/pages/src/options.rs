@@ -1,23 +1,23 @@
-//! What every index is told: what it runs on, and bounds that all options share.
+//! Settings that every index needs: its environment, and bounds that all options share.
 
 use std::ops::RangeInclusive;
 
-/// Bytes of a memtable before it is flushed. What a drive has room for is found out when it is set
-/// up: memtables are part of its dumps.
+/// Allowed size of a memtable at its flush, in bytes. Whether a drive has enough memory for it is
+/// checked at set-up, because memtables are part of a drive's dumps.
 pub const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
-/// Full memtables that may wait.
+/// Allowed number of full memtables that wait for their flush.
 pub const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 
-/// What an index has to be told about its surroundings.
+/// The environment of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Memory for the index, in bytes: level lists, prefixes, range pointers, pinned segments and
-    /// caches; or directory and cached bucket pages.
+    /// Memory for the index, in bytes. A tree uses it for level lists, prefixes, range pointers,
+    /// pinned segments and caches; a hash table for its directory and cached bucket pages.
     pub index_dram_bytes: u64,
-    /// Memory for snapshots and the buffers of iterators, in bytes.
+    /// Memory for snapshots and iterator buffers, in bytes.
     pub iterator_dram_bytes: u64,
-    /// Key length that the index is sized for, in bytes.
+    /// Key length for which the index is sized, in bytes.
     pub expected_key_bytes: u32,
-    /// Value length that the index is sized for, in bytes.
+    /// Value length for which the index is sized, in bytes.
     pub expected_value_bytes: u32,
 }

@@ -1,10 +1,11 @@
-//! A store at rest: what of it a dump leaves out, so that it can be put down and taken up again as if nothing had
-//! been in between.
+//! The state of an idle store that its dump omits, so that a simulation can save a store and
+//! restore it exactly.
 //!
-//! A dump (`dump`) has what must survive a power cut, and a recovery begins a life of its own: counters at
-//! zero, caches empty, extents looked at before they are filled further. Simulations that go on from a loaded drive are to
-//! do exactly what they would have done behind the load, so the rest is carried as well. That is little,
-//! as long as nothing is under way: [`Front::unrest`] and [`PageStore::unrest`] say what is.
+//! A dump (`dump`) contains the state that must survive a power cut. A recovery starts with new
+//! state for the rest: counters at zero, empty caches, and extents that are examined before they
+//! are filled further. A simulation that continues from a loaded drive must behave exactly as it
+//! would have right after the load, so the rest is saved too. It is small as long as no work is
+//! under way: [`Front::unrest`] and [`PageStore::unrest`] return work that is.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ use crate::operations::Fullness;
 use crate::store::PageStore;
 use crate::store::extent::State;
 
-/// Why a store cannot be put down: what is under way.
+/// The error for a store that cannot be saved; the string names the work under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotAtRest(pub &'static str);
 
@@ -28,20 +29,20 @@ impl fmt::Display for NotAtRest {
 
 impl std::error::Error for NotAtRest {}
 
-/// The first of these that is so.
+/// Checks that no condition of `all` holds.
 ///
 /// # Errors
-/// [`NotAtRest`].
+/// Returns [`NotAtRest`] with the message of the first condition that holds.
 pub fn first_unrest(all: &[(bool, &'static str)]) -> Result<(), NotAtRest> {
     let first = all.iter().find(|(is_so, _)| *is_so);
     first.map_or(Ok(()), |(_, what)| Err(NotAtRest(what)))
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Whether nothing is under way that [`Self::carry`] would lose.
+    /// Checks that no work is under way that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// Returns [`NotAtRest`] if any is.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (!self.is_healthy(), "background work has stopped for good"),
@@ -55,7 +56,7 @@ impl<M: Medium> PageStore<M> {
         ])
     }
 
-    /// Carries what a store at rest has besides what is in its dump.
+    /// Saves or restores the state of an idle store that is not in its dump.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.shared_reads.shared, Carrier::u64)?;
         by.cell(&self.rebuilt_reads, Carrier::u64)?;
@@ -66,10 +67,10 @@ impl<M: Medium> PageStore<M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// Whether nothing is under way that [`Self::carry`] would lose.
+    /// Checks that no work is under way that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// Returns [`NotAtRest`] if any is.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (self.log.borrow().is_some(), "it has a log, which goes on by itself"),
@@ -79,7 +80,7 @@ impl<M: Medium> Front<M> {
         ])
     }
 
-    /// Carries what a front at rest has besides what is in the dump of its store.
+    /// Saves or restores the state of an idle front that is not in the dump of its store.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         for count in [&self.writes, &self.user_bytes, &self.stalls] {
             by.cell(count, Carrier::u64)?;
@@ -94,8 +95,9 @@ impl<M: Medium> Front<M> {
     }
 }
 
-/// Carries the names of the tasks that wait for work, in the order in which they will be woken: all of `tasks`, and nobody
-/// else. They have to be started in that order, each when the one before it waits.
+/// Saves or restores the names of the tasks that wait for work, in the order in which they will be
+/// woken. Requires: exactly the tasks in `tasks` wait. After a restore, start the tasks in that
+/// order, each one when the task before it waits.
 pub fn carry_tasks<M: Medium>(
     store: &PageStore<M>,
     tasks: &[&'static str],

@@ -1,53 +1,54 @@
-//! Planted faults of what every index stands on: deliberate bugs that the model tests must catch.
-//! Compiled in only with the feature `test-hooks`, which nothing but tests asks for.
+//! Planted faults in the code that all indexes share: deliberate bugs that the model tests must
+//! catch. Compiled in only with the feature `planted-faults`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Accept pages whose checksum or number is wrong.
+    /// Accept pages with a wrong checksum or number.
     SkipChecksum,
-    /// Release a collected extent before readers that may still use it are gone.
+    /// Release a collected extent while readers may still use it.
     ReleaseEarly,
-    /// Do not hold an epoch while reading.
+    /// Read without entering an epoch.
     ReadWithoutEpoch,
-    /// Garbage collection does not look whether a key was overwritten while it worked.
+    /// Garbage collection does not check whether a key was overwritten while it worked.
     CollectWithoutRecheck,
     /// A flush publishes before its pages are durable.
     PublishBeforeDurable,
-    /// The dump leaves out frozen memtables.
+    /// The dump omits frozen memtables.
     DumpWithoutFrozen,
     /// Release segments although a snapshot may still read them.
     ReleaseUnderSnapshot,
-    /// Move values away although a snapshot leads to where they were.
+    /// Move values although a snapshot points to their old place.
     MoveUnderSnapshot,
-    /// A flush of the hash table does not wait for the log.
+    /// A flush of the hash table does not wait for the WAL.
     TableBeforeLog,
-    /// The log is trimmed when a memtable is frozen, not when it is flushed.
+    /// The WAL is trimmed when a memtable is frozen, instead of when it is flushed.
     TrimLogEarly,
-    /// A recovery takes what is there of a torn group of the log or the manifest.
+    /// Recovery accepts the remains of a torn group of the WAL or the manifest.
     TakeTornGroup,
-    /// A recovery replays groups of the log that were trimmed and not erased yet.
+    /// Recovery replays WAL groups that were trimmed but not erased yet.
     ReplayTrimmedLog,
-    /// Believe whole pages from elsewhere, from another life of their extent, or of another store.
+    /// Accept intact pages of another place, another generation of their extent, or another store.
     BelieveStalePages,
     /// An edit is committed before the segments that it refers to are durable.
     CommitBeforeSegments,
     /// An edit is committed before the tables that it refers to are durable.
     CommitBeforeTables,
-    /// Deletes are not logged.
+    /// Deletes are not written to the WAL.
     DeleteNotLogged,
-    /// A write is acknowledged before its group of the log is durable.
+    /// A write is acknowledged before its WAL group is durable.
     AcknowledgeEarly,
-    /// A collected extent is released before what was moved out of it is durable.
+    /// A collected extent is released before the data moved out of it is durable.
     ReleaseBeforeMoved,
-    /// A page of log or manifest that cannot be read is held for old, and not needed, whatever lies behind it.
+    /// An unreadable page of WAL or manifest is always treated as old and unneeded, whatever data
+    /// follows it.
     UnreadableIsOld,
-    /// One that is old is held for needed.
+    /// An old unreadable page of WAL or manifest is treated as needed.
     UnreadableIsNeeded,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 20] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
@@ -72,5 +73,5 @@ impl Fault {
     ];
 }
 
-/// Which fault is planted, if any.
+/// The planted fault, if any.
 pub type Planted = planted::Planted<Fault>;

@@ -1,4 +1,4 @@
-//! Writes as bytes: in dumps and in the log.
+//! Encoding of writes in dumps and in the WAL.
 
 use bytes::Bytes;
 
@@ -8,27 +8,27 @@ use crate::format::object::Sequence;
 use crate::format::value::Value;
 use crate::memtable::Entry;
 
-/// A write that was read back.
+/// A decoded write.
 pub(crate) struct Record<'a> {
     pub key: &'a [u8],
     pub sequence: Sequence,
     pub entry: Entry,
 }
 
-/// A value of that many bytes is shared by [`Records`]; a shorter one takes less if it is copied.
+/// Values of at least this many bytes are shared by [`Records`]; copying a shorter value needs less
+/// memory.
 const SHARED_FROM: usize = 128;
 
-/// Writes that wait to become bytes. Their values are shared meanwhile: where a log is written more slowly than clients
-/// write, as much waits as memtables hold.
+/// Writes that wait for encoding. They share their values until then, because a slow WAL can have
+/// as much data waiting as the memtables hold.
 #[derive(Default)]
 pub(crate) struct Records {
     out: Writer,
-    /// Values that are not in it: in front of which byte each belongs, in order.
+    /// Shared values in order, each with the offset in `out` before which it belongs.
     shared: Vec<(usize, Bytes)>,
 }
 
 impl Records {
-    /// Appends a write.
     pub(crate) fn push(&mut self, key: &[u8], sequence: Sequence, entry: &Entry) {
         match entry {
             Some(Value::Bytes(bytes)) if bytes.len() >= SHARED_FROM => {
@@ -41,7 +41,7 @@ impl Records {
         }
     }
 
-    /// All of them as [`write_record`] writes them. Cost: a copy.
+    /// Returns all writes in the encoding of [`write_record`]. Cost: one copy.
     pub(crate) fn finish(self) -> Vec<u8> {
         let out = self.out.finish();
         if self.shared.is_empty() {
@@ -85,7 +85,8 @@ pub(crate) fn write_record(out: &mut Writer, key: &[u8], sequence: Sequence, ent
     }
 }
 
-/// The next write; `None` if it is none, or its value has more than `longest` bytes.
+/// Reads the next write. Returns `None` if it is malformed or its value is longer than `longest`
+/// bytes.
 pub(crate) fn read_record<'a>(input: &mut Reader<'a>, longest: u32) -> Option<Record<'a>> {
     let key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
     let sequence = input.counter()?;

@@ -1,16 +1,16 @@
-//! What a store did, counted.
+//! Counters of a store's work.
 
 use runtime::{Carrier, Nanos};
 use serde::Serialize;
 
 use crate::medium::Stream;
 
-/// Gets by the number of flash reads they took.
+/// Number of Gets for each number of flash reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts(Vec<u64>);
 
 impl ReadCounts {
-    /// Counts a Get that took so many reads.
+    /// Counts a Get with `reads` flash reads.
     pub fn add(&mut self, reads: u32) {
         let index = reads as usize;
         if self.0.len() <= index {
@@ -19,17 +19,17 @@ impl ReadCounts {
         self.0[index] += 1;
     }
 
-    /// Gets by reads: the index is the number of flash reads.
+    /// Returns the number of Gets; the index is their number of flash reads.
     pub fn counts(&self) -> &[u64] {
         &self.0
     }
 
-    /// Most reads any Get took.
+    /// Returns the most reads of any Get.
     pub fn max(&self) -> usize {
         self.0.len().saturating_sub(1)
     }
 
-    /// Mean reads per Get; 0 without any.
+    /// Returns the mean reads per Get; 0 without any Get.
     pub fn mean(&self) -> f64 {
         let gets: u64 = self.0.iter().sum();
         let reads: u64 = self.0.iter().zip(0..).map(|(count, reads)| count * reads).sum();
@@ -37,18 +37,18 @@ impl ReadCounts {
     }
 }
 
-/// What a merge accelerator did.
+/// Work of a merge accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceleratorWork {
-    /// Merges it did.
+    /// Merges that it executed.
     pub merges: u64,
-    /// Merges it should have done and left to the processor: entries too long, or a copy damaged.
+    /// Merges that were left to the processor, because entries were too long or a copy was damaged.
     pub left_to_processor: u64,
     /// Bytes of its inputs.
     pub bytes: u64,
-    /// Pages written for it to read, and for nothing else.
+    /// Pages written only as input of the accelerator.
     pub pages_copied: u64,
-    /// Time it was at work.
+    /// Time that it was busy.
     pub busy: Nanos,
 }
 
@@ -67,23 +67,23 @@ pub struct EngineStats {
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
-    /// Pages that were not what they should be, and were rebuilt from the medium's redundancy.
+    /// Pages that failed their check and were rebuilt from the medium's redundancy.
     pub rebuilt_reads: u64,
-    /// Meta segments that client commands read and that did not have the key.
+    /// Meta segments that client commands read without finding the key.
     pub vain_meta_reads: u64,
-    /// Bloom filters that client commands asked.
+    /// Bloom filter probes of client commands.
     pub filter_probes: u64,
     /// Gets that found a value.
     pub gets_found: u64,
-    /// Gets that found none.
+    /// Gets that found no value.
     pub gets_missing: u64,
     /// Puts and deletes.
     pub writes: u64,
     /// Bytes of keys and values that clients wrote.
     pub user_bytes: u64,
-    /// Writes that had to wait for room.
+    /// Writes that waited for space.
     pub stalls: u64,
-    /// Time writes waited for room, in total.
+    /// Total time that writes waited for space.
     pub stalled: Nanos,
     /// Memtables flushed.
     pub flushes: u64,
@@ -91,53 +91,53 @@ pub struct EngineStats {
     pub flushed_objects: u64,
     /// Compactions from each level, L1 first.
     pub compactions: Vec<u64>,
-    /// Entries that went through merges, flushes included.
+    /// Entries that passed through merges, including flushes.
     pub merged_entries: u64,
-    /// Entries dropped because a newer one of their key was met.
+    /// Entries dropped because a newer entry of their key exists.
     pub dropped_duplicates: u64,
-    /// The merge accelerator's share; zeros without one.
+    /// Work of the merge accelerator; zeros without one.
     pub accelerator: AcceleratorWork,
     /// Data extents collected.
     pub gc_data_extents: u64,
     /// Meta extents collected.
     pub gc_meta_extents: u64,
-    /// Data extents kept as they are, because a page with something in use cannot be read.
+    /// Data extents that were not collected, because a page with live data is unreadable.
     pub gc_quarantined_extents: u64,
-    /// Extents released without moving anything.
+    /// Extents released without moving data.
     pub gc_empty_extents: u64,
-    /// Objects that garbage collection looked at.
+    /// Objects that garbage collection checked.
     pub gc_objects_seen: u64,
     /// Objects that garbage collection re-inserted.
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
-    /// Groups of segments that merges wrote, and that collections copied.
+    /// Groups of segments that merges wrote.
     pub groups_written: u64,
-    /// See [`Self::groups_written`].
+    /// Groups of segments that garbage collection copied.
     pub groups_moved: u64,
-    /// What caches had for clients; zeros without any.
+    /// Hits and misses of the caches; zeros without caches.
     pub caches: CacheStats,
-    /// What iterators did.
+    /// Work of iterators.
     pub iterators: IteratorStats,
-    /// Snapshots that were taken from their iterators, because memory or space ran out.
+    /// Snapshots that expired because memory or space ran out.
     pub snapshots_expired: u64,
-    /// What became of tables, where levels are made of them.
+    /// Work on tables, if levels consist of tables.
     pub tables: TableStats,
-    /// Times the level plan was made again because level lists outgrew it.
+    /// Number of times the level plan was recomputed because level lists outgrew it.
     pub replans: u64,
-    /// Most bytes of index memory in use at any time.
+    /// Peak of the index memory in use, in bytes.
     pub peak_index_bytes: u64,
 }
 
 impl ReadCounts {
-    /// Carries all of them.
+    /// Saves or restores the counts.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.list(&mut self.0, Carrier::u64)
     }
 }
 
 impl EngineStats {
-    /// Carries all counters.
+    /// Saves or restores all counters.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         let Self {
             reads_per_get,
@@ -210,7 +210,7 @@ impl EngineStats {
         tables.carry(by)
     }
 
-    /// Everything in use was moved out of an extent of `stream`.
+    /// Counts the collection of an extent of `stream`.
     pub(crate) fn count_collected(&mut self, stream: Stream) {
         match stream {
             Stream::Objects => self.gc_data_extents += 1,
@@ -219,18 +219,18 @@ impl EngineStats {
     }
 }
 
-/// What clients found in the caches of a tree, in counts.
+/// Hits and misses of a tree's caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
-    /// Pages of the index that were there.
+    /// Index pages found in the cache.
     pub page_hits: u64,
-    /// Those that were read.
+    /// Index pages read from the medium.
     pub page_misses: u64,
-    /// Values that were there, by themselves or in a page.
+    /// Values found in the cache, by themselves or in a cached page.
     pub value_hits: u64,
-    /// Those that were read.
+    /// Values read from the medium.
     pub value_misses: u64,
-    /// Values that were there in a page of them.
+    /// Values found in a cached data page.
     pub value_page_hits: u64,
 }
 
@@ -241,7 +241,7 @@ impl CacheStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -254,30 +254,30 @@ impl CacheStats {
     }
 }
 
-/// What flushes and compactions did with tables, in counts.
+/// Work of flushes and compactions on tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableStats {
-    /// Pages of tables that flushes wrote.
+    /// Table pages written by flushes.
     pub flushed_pages: u64,
-    /// Pages of tables that compactions wrote.
+    /// Table pages written by compactions.
     pub written_pages: u64,
-    /// Pages of tables that compactions read.
+    /// Table pages read by compactions.
     pub read_pages: u64,
-    /// Tables that were moved to the next level as they are.
+    /// Tables moved to the next level without rewriting.
     pub moves: u64,
     /// Compactions of L0 into L0.
     pub intra_l0: u64,
-    /// Most tables that L0 had at a time.
+    /// Maximum number of tables in L0 at a time.
     pub most_in_l0: u64,
-    /// Times that a compaction below L0 stopped, for one out of L0 or for clients.
+    /// Number of times a compaction below L0 paused for a compaction out of L0 or for clients.
     pub yields: u64,
-    /// For how long in all, in nanoseconds.
+    /// Total time of those pauses, in nanoseconds.
     pub yielded_ns: u64,
-    /// Compactions that were given up for one out of L0.
+    /// Compactions that were aborted for a compaction out of L0.
     pub discarded_jobs: u64,
-    /// Pages of tables that those had written for nothing; they are not among `written_pages`.
+    /// Table pages written by aborted compactions; not included in `written_pages`.
     pub discarded_written_pages: u64,
-    /// Pages that they had read for nothing.
+    /// Table pages read by aborted compactions.
     pub discarded_read_pages: u64,
 }
 
@@ -312,7 +312,7 @@ impl TableStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`; the most of L0 is the most ever.
+    /// Returns the counts since `before`; `most_in_l0` remains the overall maximum.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -331,34 +331,34 @@ impl TableStats {
     }
 }
 
-/// What iterators did, in counts.
+/// Work of iterators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {
-    /// Iterators made.
+    /// Iterators created.
     pub created: u64,
-    /// Seeks.
+    /// Seek calls.
     pub seeks: u64,
-    /// Nexts.
+    /// Next calls.
     pub nexts: u64,
-    /// Entries passed without giving a pair: tombstones.
+    /// Entries skipped because they are tombstones.
     pub skipped: u64,
     /// Commands that used up their skip budget.
     pub skips_cut_short: u64,
-    /// Segments read while a Seek waited, all of its levels at once.
+    /// Segments that a Seek read and waited for, in parallel on all levels.
     pub seek_index_reads: u64,
-    /// Segments read while a Next waited, because nobody had asked for them before.
+    /// Segments that a Next read and waited for, because they had not been prefetched.
     pub next_index_reads: u64,
-    /// Segments read ahead.
+    /// Segments prefetched.
     pub index_prefetches: u64,
-    /// Segments read ahead that a command had to wait for all the same.
+    /// Prefetched segments that a command still had to wait for.
     pub index_prefetch_waits: u64,
-    /// Values read ahead.
+    /// Values prefetched.
     pub value_prefetches: u64,
-    /// Values read ahead that a command had to wait for all the same.
+    /// Prefetched values that a command still had to wait for.
     pub value_prefetch_waits: u64,
-    /// Values read ahead for nothing.
+    /// Prefetched values that were not used.
     pub value_prefetches_wasted: u64,
-    /// Values found in a page that the iterator still had.
+    /// Values found in a page that the iterator still held.
     pub page_hits: u64,
 }
 
@@ -397,7 +397,7 @@ impl IteratorStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -418,7 +418,7 @@ impl IteratorStats {
     }
 }
 
-/// Memory by use, in bytes of the device.
+/// Memory of the device by use, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Keys and addresses of all level lists.
@@ -431,18 +431,18 @@ pub struct MemoryUse {
     pub pinned_segments: u64,
     /// Bloom filters of unpinned segments.
     pub filters: u64,
-    /// Where each bucket page of a hash table is.
+    /// Directory of a hash table: the location of each bucket page.
     pub directory: u64,
-    /// What is cached of an index: bucket pages of a hash table; pages and values of an LSM-tree.
+    /// Caches of the index: bucket pages of a hash table; pages and values of an LSM-tree.
     pub caches: u64,
     /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
     pub memtables: u64,
-    /// Pages that compactions have in hand; not part of the index budget either.
+    /// Buffers of compactions; not part of the index budget.
     pub compaction_buffers: u64,
 }
 
 impl MemoryUse {
-    /// What counts against the index budget.
+    /// Returns the bytes that count against the index budget.
     pub fn index_bytes(&self) -> u64 {
         let lists = self.level_lists + self.prefixes + self.range_pointers;
         lists + self.pinned_segments + self.filters + self.directory + self.caches

@@ -1,14 +1,12 @@
-//! Data pages: objects packed end to end, none of which crosses into another page unless it is
-//! larger than one.
+//! Data pages: objects packed end to end. Only objects larger than a page span several pages.
 //!
 //! ```text
 //! Data       header (entries: objects) | full-length offset of each object, u16 | objects
 //! LargeHead  header (28..32: pages of the object) | the object's first part
-//! LargeTail  header (28..32: which page of the object) | its next part
+//! LargeTail  header (28..32: index of this page in the object) | the object's next part
 //! Filler     header
-//! ```
-//! Offsets count the bytes an object would lie at if synthetic values were stored in full; the
-//! piece of a pointer is such an offset divided by the piece size.
+//! Offsets are computed as if synthetic values were stored in full. The piece in a pointer is such
+//! an offset divided by the piece size.
 
 use crate::format::object::{self, OBJECT_HEADER_BYTES, ObjectHead, Sequence};
 use crate::format::object::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
@@ -19,24 +17,24 @@ use crate::medium::Shape;
 
 const DIRECTORY_ENTRY_BYTES: usize = 2;
 
-/// Bytes that a page with these objects takes at full length.
+/// Returns the length of a page with these objects in full, in bytes.
 pub(crate) fn packed_len(objects: usize, object_bytes: usize) -> usize {
     HEADER_BYTES + objects * DIRECTORY_ENTRY_BYTES + object_bytes
 }
 
-/// Whether an object fits in one page at all.
+/// Whether an object fits in one page.
 pub(crate) fn fits_in_a_page(payload_bytes: u32, key_len: usize, value_len: u32) -> bool {
     packed_len(1, object::full_len(key_len, value_len)) <= payload_bytes as usize
 }
 
-/// Pages that an object takes when it has pages of its own.
+/// Returns the number of pages of an object that is stored in pages of its own.
 pub(crate) fn pages_of_large(payload_bytes: u32, key_len: usize, value_len: u32) -> u32 {
     let in_head = head_room(payload_bytes, key_len);
     let in_tail = payload_bytes - HEADER_BYTES as u32;
     1 + value_len.saturating_sub(in_head).div_ceil(in_tail)
 }
 
-/// Flash reads that a value costs.
+/// Returns the number of flash reads that a value needs.
 pub fn pages_of(payload_bytes: u32, key_len: usize, value_len: u32) -> u32 {
     if fits_in_a_page(payload_bytes, key_len, value_len) {
         1
@@ -45,7 +43,7 @@ pub fn pages_of(payload_bytes: u32, key_len: usize, value_len: u32) -> u32 {
     }
 }
 
-/// Bytes of pages that an object takes among others of its size.
+/// Returns the bytes of pages per object, in pages of objects of this size.
 pub fn bytes_of(payload_bytes: u32, key_len: usize, value_len: u32) -> f64 {
     let room = payload_bytes as usize - packed_len(0, 0);
     let shares_page_with =
@@ -56,7 +54,8 @@ pub fn bytes_of(payload_bytes: u32, key_len: usize, value_len: u32) -> f64 {
     }
 }
 
-/// Pages of an object that was found in `piece` of a page; `None` if no page can hold it there.
+/// Returns the pages of an object found in `piece` of a page; `None` if no valid object can be
+/// there.
 pub(crate) fn pages_if_placed(shape: &Shape, piece: u32, head: &ObjectHead<'_>) -> Option<u32> {
     let payload = shape.payload_bytes;
     let is_placed = head.key.len() <= MAX_KEY_BYTES
@@ -67,17 +66,17 @@ pub(crate) fn pages_if_placed(shape: &Shape, piece: u32, head: &ObjectHead<'_>) 
     (pages <= shape.pages_per_extent).then_some(pages)
 }
 
-/// Bytes of the value that lie in the head page.
+/// Returns the bytes of the value in the head page.
 fn head_room(payload_bytes: u32, key_len: usize) -> u32 {
     payload_bytes - (HEADER_BYTES + OBJECT_HEADER_BYTES + key_len) as u32
 }
 
-/// An object on its way into a page.
+/// An object to be written.
 #[derive(Clone, Copy)]
 pub struct Outgoing<'a> {
     /// Its key.
     pub key: &'a [u8],
-    /// Its number among all writes.
+    /// Its sequence number.
     pub sequence: Sequence,
     /// Its value.
     pub value: &'a Value,
@@ -93,9 +92,9 @@ impl Outgoing<'_> {
     }
 }
 
-/// Builds a page of whole objects. Returns it unsealed, with the piece each object begins in.
+/// Builds a page of whole objects. Returns it unsealed, with the piece in which each object begins.
 pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
-    // A flush holds as many pages as a memtable has: none grows, and none takes more than is in it.
+    // The buffer has the exact capacity, because a flush holds all its pages in memory at once.
     let stored = objects.iter().map(|object| object.stored_len() + DIRECTORY_ENTRY_BYTES).sum();
     let mut bytes = page::start(PageKind::Data, objects.len() as u16, 0, 0, stored);
     let mut offset = packed_len(objects.len(), 0);
@@ -130,8 +129,8 @@ pub(crate) fn build_large(object: &Outgoing<'_>, payload_bytes: u32) -> Vec<Vec<
     (0..count).map(page).collect()
 }
 
-/// Every object of a page, with the piece it begins in; of a large object, only its head. `None` if
-/// the page cannot be taken apart to its end.
+/// Returns every object of a page, with the piece in which it begins; of a large object, only its
+/// head. Returns `None` if the page cannot be parsed to its end.
 pub fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
     let page = Page::parse(bytes)?;
     match page.kind {
@@ -153,13 +152,13 @@ pub fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
     }
 }
 
-/// The objects of a data page, up to the first that does not fit in it or is not where the directory
-/// says.
+/// Iterates over the objects of a data page, up to the first that does not fit or is not at the
+/// offset in the directory.
 struct Objects<'a> {
     directory: std::slice::ChunksExact<'a, u8>,
-    /// Where the next object begins at full length.
+    /// Offset of the next object, with all values in full.
     begins: usize,
-    /// What follows the objects seen so far.
+    /// The bytes after the objects seen so far.
     rest: &'a [u8],
 }
 
@@ -186,16 +185,16 @@ impl<'a> Iterator for Objects<'a> {
     }
 }
 
-/// What a pointer into a page leads to.
+/// The object that a pointer leads to.
 pub enum Found<'a> {
-    /// All of the value.
+    /// The whole value.
     Whole(Value),
-    /// The value goes on in the following pages: so many pages hold the object.
+    /// The head of an object that continues in the following pages, and its number of pages.
     Large(ObjectHead<'a>, u32),
 }
 
-/// The object with `key` that begins in `piece`. `None` means that the page is not what the index
-/// says it is.
+/// Finds the object with `key` that begins in `piece`. Returns `None` if the page does not hold it,
+/// that is, if it is not the page that the index expects.
 pub fn find<'a>(bytes: &'a [u8], piece: u32, key: &[u8]) -> Option<Found<'a>> {
     let page = Page::parse(bytes)?;
     match page.kind {
@@ -211,13 +210,13 @@ pub fn find<'a>(bytes: &'a [u8], piece: u32, key: &[u8]) -> Option<Found<'a>> {
     }
 }
 
-/// The part of a large object in its page `number`. `None` if the page is another.
+/// Returns the part of a large object in its page `number`; `None` if the page is a different one.
 pub(crate) fn tail_part(bytes: &[u8], number: u32) -> Option<&[u8]> {
     let page = Page::parse(bytes)?;
     (page.kind == PageKind::LargeTail && page.large == number).then(|| page.body())
 }
 
-/// A page of nothing.
+/// Builds a page without contents.
 pub(crate) fn filler() -> Vec<u8> {
     page::start(PageKind::Filler, 0, 0, 0, 0)
 }
@@ -241,7 +240,8 @@ mod tests {
         assert_eq!(bytes.len(), bytes.capacity(), "a page takes the room that it needs");
         let mut bytes = finish(bytes);
         assert_eq!(bytes.len(), packed_len(9, 9 * object::full_len(1, 300)));
-        bytes.resize(4096, 0); // a medium may give back the whole page
+        // A medium may return the whole page.
+        bytes.resize(4096, 0);
         for ((key, piece), value) in keys.iter().zip(&pieces).zip(&values) {
             let Some(Found::Whole(found)) = find(&bytes, *piece, key) else { panic!("not found") };
             assert_eq!(found, *value);

@@ -1,31 +1,31 @@
-//! Objects: key, value and sequence number as they lie in data pages.
-//!
+//! Objects: key, value and sequence number as stored in data pages.
 //! ```text
 //! 0..4   CRC-32C of bytes 4.. of the object as it is stored, value included
 //! 4..12  sequence number
-//! 12..16 length of the value in full
+//! 12..16 full length of the value
 //! 16..18 length of the key
 //! 18     flags (1: the value is synthetic)
 //! 19..   key | value
 //! ```
-//! With the *synthetic* flag the value is stored as its 8-byte seed (see [`Value`]), which no value is that is
-//! shorter; the layout of the page is computed for the full length either way. The checksum covers what several pages or a
-//! part of one hold of an object, where no page's checksum does.
+//! With the *synthetic* flag the value is stored as its 8-byte seed (see [`Value`]); values shorter
+//! than 8 bytes are stored as bytes. The page layout uses the full length in both cases. The
+//! checksum protects objects that span several pages or are read in part, where no page checksum
+//! covers the bytes.
 
 use crate::format::page::{u16_at, u32_at, u64_at};
 use crate::format::value::Value;
 
-/// Longest key, in bytes (SNIA KV API; NVMe drives take 16).
+/// Maximum key length, in bytes (SNIA KV API; NVMe drives accept 16).
 pub const MAX_KEY_BYTES: usize = 255;
-/// Longest value, in bytes, where the medium allows it.
+/// Maximum value length, in bytes; the medium may allow less.
 pub const MAX_VALUE_BYTES: u32 = 2 << 20;
 
-/// Orders all writes of a store.
+/// The sequence number of a write: orders all writes of a store.
 pub type Sequence = u64;
 
-/// Bytes before the key.
+/// Bytes of an object before its key.
 pub(crate) const OBJECT_HEADER_BYTES: usize = 19;
-/// Bytes of the shortest object: a key of one byte, no value.
+/// Length of the shortest object, in bytes: a key of one byte, no value.
 pub const SHORTEST_OBJECT_BYTES: u64 = OBJECT_HEADER_BYTES as u64 + 1;
 
 const SEQUENCE_AT: usize = 4;
@@ -36,18 +36,18 @@ const FLAGS_AT: usize = 18;
 const SYNTHETIC: u8 = 1;
 const SEED_BYTES: usize = 8;
 
-/// Bytes an object takes at full length.
+/// Returns the bytes of an object with its value in full.
 pub(crate) fn full_len(key_len: usize, value_len: u32) -> usize {
     OBJECT_HEADER_BYTES + key_len + value_len as usize
 }
 
-/// Bytes an object takes as it is stored.
+/// Returns the bytes of an object as stored.
 pub(crate) fn stored_len(key_len: usize, value: &Value) -> usize {
     let value_len = if seed_of(value).is_some() { SEED_BYTES } else { value.len() as usize };
     OBJECT_HEADER_BYTES + key_len + value_len
 }
 
-/// What is stored of a value that is stored as its seed.
+/// Returns the seed if the value is stored as its seed.
 fn seed_of(value: &Value) -> Option<u64> {
     match value {
         Value::Synthetic { seed, len } if *len as usize >= SEED_BYTES => Some(*seed),
@@ -55,7 +55,7 @@ fn seed_of(value: &Value) -> Option<u64> {
     }
 }
 
-/// Appends the object as it is stored.
+/// Appends the encoded object to `to`.
 pub(crate) fn encode(key: &[u8], sequence: Sequence, value: &Value, to: &mut Vec<u8>) {
     let start = to.len();
     let seed = seed_of(value);
@@ -74,21 +74,22 @@ pub(crate) fn encode(key: &[u8], sequence: Sequence, value: &Value, to: &mut Vec
     to[start..start + SEQUENCE_AT].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The header of an object and its key, as stored.
+/// The header and key of a stored object.
 #[derive(Clone, Copy)]
 pub struct ObjectHead<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) sequence: Sequence,
     pub(crate) value_len: u32,
     pub(crate) is_synthetic: bool,
-    /// Everything from the header on.
+    /// All bytes from the header on.
     bytes: &'a [u8],
-    /// What follows the key.
+    /// The bytes after the key.
     body: &'a [u8],
 }
 
 impl<'a> ObjectHead<'a> {
-    /// Reads the header at the start of `bytes`. `None` if it does not fit.
+    /// Parses the header at the start of `bytes`. Returns `None` if `bytes` ends before the end of
+    /// the key.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(OBJECT_HEADER_BYTES)?;
         let (key, body) = rest.split_at_checked(usize::from(u16_at(header, KEY_LEN_AT)))?;
@@ -102,18 +103,18 @@ impl<'a> ObjectHead<'a> {
         })
     }
 
-    /// Bytes that the value takes in the page as stored.
+    /// Returns the stored length of the value, in bytes.
     pub(crate) fn stored_value_len(&self) -> usize {
         if self.is_synthetic { SEED_BYTES } else { self.value_len as usize }
     }
 
-    /// The value, if all of it is in this page.
+    /// Returns the value, if all of it is in this page.
     pub(crate) fn value(&self) -> Option<Value> {
         let stored = self.body.get(..self.stored_value_len())?;
         Some(self.value_of(stored))
     }
 
-    /// The value that is stored as `stored`.
+    /// Decodes the value from its stored bytes.
     fn value_of(&self, stored: &[u8]) -> Value {
         if self.is_synthetic {
             Value::Synthetic { seed: u64_at(stored, 0), len: self.value_len }
@@ -122,8 +123,9 @@ impl<'a> ObjectHead<'a> {
         }
     }
 
-    /// The value whose first part follows the key and whose further ones are `rest`, if that is
-    /// what was once stored. Cost: a copy and a checksum of the value.
+    /// Returns the value whose first part follows the key and whose further parts are `rest`.
+    /// Returns `None` if the length or the checksum does not match. Cost: a copy and a checksum of
+    /// the value.
     pub(crate) fn value_with(&self, rest: &[&[u8]]) -> Option<Value> {
         let mut stored = self.body.to_vec();
         for part in rest {
@@ -135,7 +137,7 @@ impl<'a> ObjectHead<'a> {
         is_whole.then(|| self.value_of(&stored))
     }
 
-    /// Bytes of header, key and value as stored.
+    /// Returns the stored length of header, key and value, in bytes.
     pub(crate) fn stored_len(&self) -> usize {
         OBJECT_HEADER_BYTES + self.key.len() + self.stored_value_len()
     }

@@ -1,15 +1,15 @@
-//! Which objects of a flush share a data page. A pure function: sizes in, groups out.
+//! Assignment of a flush's objects to data pages. A pure function of object sizes.
 //!
-//! Largest fit first, as `PinK` does by its piece-count buckets: each page is filled with the
-//! largest object that still fits. Objects of one size, the usual case, are packed in order.
+//! Largest fit first, as `PinK` does with its piece-count buckets: each page is filled with the
+//! largest object that still fits. Objects of one size, the usual case, keep their order.
 
 use std::collections::BTreeMap;
 
-/// Groups objects, given by their full lengths, into pages of `room` bytes, each object costing
-/// `overhead` more. Every length must fit in a page by itself. Cost: `O(n log n)`.
+/// Groups objects, given by their full lengths, into pages of `room` bytes. Each object needs
+/// `overhead` bytes more than its length. Requires: each object fits in a page. Cost: `O(n log n)`.
 pub(crate) fn pack(lengths: &[usize], room: usize, overhead: usize) -> Vec<Vec<usize>> {
     let mut by_length: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    // Reversed, so that popping from the end keeps the order in which objects came.
+    // Reversed, so that popping from the end keeps the input order.
     for (index, length) in lengths.iter().enumerate().rev() {
         by_length.entry(*length + overhead).or_default().push(index);
     }

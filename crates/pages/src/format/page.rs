@@ -1,39 +1,39 @@
-//! What all pages have in common: a header that says what the page is, where it belongs and how
-//! much of it counts, and a checksum over that much.
+//! The header that all pages share. It holds the page's kind, its identity, the length of its
+//! contents and a checksum over them.
 //!
 //! ```text
 //! 0..4   checksum of bytes 4..length: their CRC-32C, mixed
-//! 4..8   the page's own number: finds misdirected reads and writes
-//! 8..12  generation of its extent: finds what an earlier life of the extent left behind
-//! 12..16 identity of the store: finds pages of another store
-//! 16..20 run in which the page was handed out, on a medium that is written anywhere; 0 on others: finds what
-//!        a run before left behind that gave the extent the same generation
-//! 20..22 length: bytes stored, this header included; what follows is padding
+//! 4..8   the page's own number: detects misdirected reads and writes
+//! 8..12  generation of its extent: detects pages from an earlier use of the extent
+//! 12..16 identity of the store: detects pages of another store
+//! 16..20 run of the store in which the page was assigned, on a medium with in-place writes; else 0:
+//!        detects pages of an earlier run that gave the extent the same generation
+//! 20..22 length: bytes stored, including this header; the rest of the page is padding
 //! 22     kind
 //! 23     version of this format
 //! 24..26 number of entries
 //! 26..28 kind-specific
 //! 28..32 kind-specific
 //! ```
-//! All numbers are little-endian. A medium may give back more bytes than were stored, a whole page
-//! say: only `length` of them are looked at. A page of a store has at most 65,535 bytes, so that
-//! places in it fit in 16 bits.
+//! All numbers are little-endian. A medium may return more bytes than were stored, for example a
+//! whole page: only the first `length` bytes are used. A page holds at most 65,535 bytes, so that
+//! offsets in it fit in 16 bits.
 //!
-//! Two steps lead from bytes to contents. `check` compares header and checksum with what the reader
-//! expects; its work is done once for each image. [`Page::parse`] takes the header apart; with the
-//! decoders above it, any bytes give a value or `None`.
+//! A page is decoded in two steps. `check` compares header and checksum with the identity that the
+//! reader expects; the checksum is computed once for each image. [`Page::parse`] splits the header
+//! into fields. With the decoders on top of it, any bytes decode to a value or to `None`.
 
 use runtime::PageImage;
 
 use crate::medium::PageNo;
 
-/// Bytes of the common header.
+/// Length of the common header, in bytes.
 pub const HEADER_BYTES: usize = 32;
 
-/// Bytes that a store uses of a page at most.
+/// Maximum number of bytes that a store uses of a page.
 pub const MAX_PAGE_BYTES: u32 = u16::MAX as u32;
 
-/// Version of the format of pages.
+/// Version of the page format.
 const VERSION: u8 = 5;
 
 const NUMBER_AT: usize = 4;
@@ -47,7 +47,7 @@ const ENTRIES_AT: usize = 24;
 const SMALL_AT: usize = 26;
 const LARGE_AT: usize = 28;
 
-/// What a page holds.
+/// The contents of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum PageKind {
@@ -57,17 +57,17 @@ pub enum PageKind {
     Data = 2,
     /// The first page of an object that is larger than a page.
     LargeHead = 3,
-    /// A further page of such an object.
+    /// A further page of an object that is larger than a page.
     LargeTail = 4,
-    /// Nothing: fills up an append unit.
+    /// No contents: fills up an append unit.
     Filler = 5,
     /// Slots of a hash table.
     Bucket = 6,
-    /// Part of a group of the log.
+    /// Part of a WAL group.
     Log = 7,
-    /// Part of a group of the manifest.
+    /// Part of a manifest group.
     Manifest = 8,
-    /// Part of the index of a table.
+    /// Part of a table's index.
     TableIndex = 9,
     /// The index of a group of pages in a level.
     GroupIndex = 10,
@@ -100,52 +100,52 @@ impl PageKind {
     }
 }
 
-/// The identity of a store: its pages are told from those of any other by it.
+/// The identity of a store. It distinguishes its pages from those of all other stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StoreId(pub u32);
 
-/// What a page has to be to be believed.
+/// The identity that a reader expects of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Where it lies.
+    /// Page number.
     pub page: PageNo,
-    /// The generation of its extent; its lower half is stored.
+    /// Generation of its extent; the page stores its lower 32 bits.
     pub generation: u64,
-    /// The store it is of.
+    /// Store that owns the page.
     pub store: StoreId,
-    /// The run in which it was handed out, on a medium that is written anywhere; 0 on others.
+    /// Run in which the page was assigned, on a medium with in-place writes; else 0.
     pub run: u32,
 }
 
-/// Why a page is not what its reader expects.
+/// The reason why a page is not the page that its reader expects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageFault {
     /// The medium cannot read it: never written, lost, or beyond correction.
     Unreadable,
-    /// Fewer bytes than a page has, or than it says it has: torn, or never written.
+    /// The image is shorter than a header or than the length in its header: torn, or never written.
     Short,
     /// The checksum does not match: torn or damaged.
     Checksum,
-    /// Another version of the format.
+    /// The page has another version of the format.
     Version(u8),
-    /// It belongs elsewhere: a misdirected read or write.
+    /// The page belongs elsewhere: a misdirected read or write.
     Misdirected {
-        /// The page it says it is.
+        /// The page number in its header.
         says: PageNo,
     },
-    /// It is from another life of its extent: a write, or an erase, was lost.
+    /// The page is from another generation of its extent: a write or an erase was lost.
     Stale {
-        /// The generation it says it is of.
+        /// The generation in its header.
         says: u32,
     },
-    /// It is from another run of the store, in front of a power cut: the write of what should be there was lost.
+    /// The page is from another run of the store, before a power cut: the later write was lost.
     Earlier {
-        /// The run it says it is of.
+        /// The run in its header.
         says: u32,
     },
-    /// It belongs to another store.
+    /// The page belongs to another store.
     Foreign,
-    /// It is whole, and holds something else than what the index says is there.
+    /// The page is intact, but its contents are not what the index expects.
     Contents,
 }
 
@@ -173,23 +173,23 @@ impl std::fmt::Display for PageFault {
     }
 }
 
-/// A page taken apart.
+/// A page split into its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What it holds.
+    /// Kind of the page.
     pub kind: PageKind,
-    /// The number of entries in the header.
+    /// Number of entries in the header.
     pub entries: u16,
     /// The first kind-specific number.
     pub small: u16,
     /// The second kind-specific number.
     pub large: u32,
-    /// All that is stored, header included.
+    /// All stored bytes, including the header.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Page<'a> {
-    /// The page in `bytes`; `None` if they are no page.
+    /// Parses the page in `bytes`. Returns `None` if they are not a page.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let length = stored_len(bytes)?;
         let bytes = &bytes[..length];
@@ -202,14 +202,14 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// What follows the header.
+    /// Returns the bytes after the header.
     pub fn body(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 }
 
-/// A fresh page: the header, with everything but kind and numbers still to be filled in. `bytes`
-/// are expected to follow.
+/// Starts a page: a header with kind, version and numbers, but without identity, length and
+/// checksum. Reserves capacity for `bytes` further bytes.
 pub fn start(kind: PageKind, entries: u16, small: u16, large: u32, bytes: usize) -> Vec<u8> {
     let mut page = Vec::with_capacity(HEADER_BYTES + bytes);
     page.resize(HEADER_BYTES, 0);
@@ -221,7 +221,7 @@ pub fn start(kind: PageKind, entries: u16, small: u16, large: u32, bytes: usize)
     page
 }
 
-/// Notes how long a page is: it can be taken apart from now on.
+/// Writes the length of a page into its header: from then on it can be parsed.
 pub fn finish(mut page: Vec<u8>) -> Vec<u8> {
     assert!(page.len() <= MAX_PAGE_BYTES as usize, "a page of {} bytes", page.len());
     let length = page.len() as u16;
@@ -241,11 +241,12 @@ pub fn seal(page: Vec<u8>, is: Identity) -> PageImage {
     PageImage::new(&page)
 }
 
-/// The CRC-32C of a page behind its checksum, mixed by the finalizer of `MurmurHash3`.
+/// Returns the CRC-32C of the bytes after the checksum field, mixed by the finalizer of
+/// `MurmurHash3`.
 ///
-/// A CRC is linear: what three pages of one length XOR to has the right one again, and where two of them are
-/// versions of one page, the header of the third. That is what parity makes of a stripe that was written in part.
-/// Mixed, it is right by chance only.
+/// A CRC is linear: the XOR of three pages of one length has a valid CRC again. If two of the pages
+/// are versions of one page, the XOR has the header of the third page. Parity produces such a page
+/// from a partially written stripe. The mixed checksum matches it only by chance.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut sum = crc32c::crc32c(bytes);
     sum = (sum ^ sum >> 16).wrapping_mul(0x85EB_CA6B);
@@ -253,8 +254,8 @@ fn checksum(bytes: &[u8]) -> u32 {
     sum ^ sum >> 16
 }
 
-/// How many bytes of a page that was read count, if it is what was once written there. The checksum is
-/// computed once for each image (see [`PageImage::verify`]); the rest is a few comparisons.
+/// Returns the length of a page that was read, if it is the expected page. Computes the checksum
+/// once for each image (see [`PageImage::verify`]); the rest is a few comparisons.
 pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<usize, PageFault> {
     let bytes = image.bytes();
     let length = stored_len(bytes).ok_or(PageFault::Short)?;
@@ -278,7 +279,7 @@ pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<usize, Page
     }
 }
 
-/// A page without what follows the bytes that it says are stored.
+/// Returns the page without its padding.
 pub(crate) fn without_padding(image: PageImage) -> PageImage {
     match stored_len(image.bytes()) {
         Some(length) if length < image.bytes().len() => image.slice(0..length),
@@ -286,7 +287,7 @@ pub(crate) fn without_padding(image: PageImage) -> PageImage {
     }
 }
 
-/// What a page says it is; `None` if it is none.
+/// Returns the identity in a page's header; `None` if `bytes` are not a page.
 pub(crate) fn stamp(bytes: &[u8]) -> Option<Identity> {
     stored_len(bytes)?;
     Some(Identity {
@@ -297,20 +298,21 @@ pub(crate) fn stamp(bytes: &[u8]) -> Option<Identity> {
     })
 }
 
-/// How many bytes the page says are stored that begins with `bytes`, behind which are zeros: for media that
-/// do not keep how long a page was. It may be any number if they are no page.
+/// Returns the stored length of the page that begins with `bytes` and continues with zeros, in
+/// bytes. For media that do not record how long a page was. The result is arbitrary if `bytes` are
+/// not a page.
 pub fn said_len(bytes: &[u8]) -> usize {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     usize::from(u16::from_le_bytes([byte(LENGTH_AT), byte(LENGTH_AT + 1)]))
 }
 
-/// How many of `bytes` a page says are stored; `None` if there are fewer.
+/// Returns the length field of a page; `None` if `bytes` are shorter than it.
 fn stored_len(bytes: &[u8]) -> Option<usize> {
     let length = usize::from(u16_at(bytes.get(..HEADER_BYTES)?, LENGTH_AT));
     (HEADER_BYTES..=bytes.len()).contains(&length).then_some(length)
 }
 
-/// The number in two bytes at `at`, which must be there.
+/// Reads the two-byte number at `at`. Requires: it is inside `bytes`.
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
@@ -319,15 +321,16 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The number at `at`.
+/// Reads the eight-byte number at `at`.
 ///
 /// # Panics
-/// If it does not lie in `bytes`.
+/// Panics if it is not inside `bytes`.
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Makes a page of any bytes that are long enough for one: for tests of what stands behind the checksum.
+/// Makes a valid page of any bytes that are long enough, for tests of the decoders after the
+/// checksum.
 #[cfg(any(test, feature = "test-hooks"))]
 pub fn reseal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES || bytes.len() > MAX_PAGE_BYTES as usize {
@@ -398,7 +401,7 @@ mod tests {
         assert_eq!(check(&again, IS), Err(PageFault::Earlier { says: 9 }));
     }
 
-    /// Parity of an earlier life of the extent, beside a page of this one.
+    /// Combines the parity of an earlier generation of the extent with a page of the current one.
     #[test]
     fn what_parity_makes_of_a_torn_stripe_is_no_page() {
         let page = |number, generation, fill| {

@@ -1,30 +1,30 @@
-//! Where a value is: the page and the 512-byte piece of it in which the object begins.
+//! The address of a value: a page, and the 512-byte piece of it in which the object begins.
 //!
-//! A pointer addresses pieces, as `PinK`'s 32-bit addresses do, but objects are packed end to end
-//! and not rounded up to pieces: two small objects may begin in one piece, and the reader tells
-//! them apart by key (docs/decisions/0003).
+//! A pointer addresses pieces, as `PinK`'s 32-bit addresses do. But objects are packed end to end
+//! and not rounded up to pieces: two small objects may begin in one piece, and the reader
+//! distinguishes them by key (docs/decisions/0003).
 //!
-//! Of an object larger than a page it also says about how many pages it takes (its *length class*), if
-//! there are numbers to spare: then a read of all of them can begin at once, and on media where one
-//! long read is cheaper than many short ones it is one.
+//! If unused pointer values remain, the pointer of an object larger than a page also holds the
+//! approximate number of pages (its *length class*). Then all its pages can be read at once; on
+//! media where one long read is cheaper than several short ones, they are one read.
 //!
-//! The numbers that are left over count an extent's generations. Garbage collection leaves entries
-//! behind in lower levels that point into an extent which is then used again; when such an entry is
-//! dropped, its generation tells that nothing of the extent's new contents has died.
+//! The remaining values count an extent's generations. Garbage collection leaves entries in lower
+//! levels that point into an extent that has been reused since. The generation shows that such an
+//! entry, when it is dropped, makes no object of the reused extent dead.
 
 use crate::medium::{PageNo, Shape};
 
-/// Bytes of an addressable piece of a page.
+/// Length of an addressable piece of a page, in bytes.
 pub(crate) const PIECE_BYTES: u32 = 512;
 
-/// Generations that can be told apart, at least.
+/// Minimum number of generations that pointers distinguish.
 const MIN_GENERATIONS: u64 = 8;
 
-/// Steps of length classes for each doubling, the finest that there are numbers for. With four a
-/// read is at most a quarter too long.
+/// Candidate numbers of length classes per doubling of the length, finest first. With four, a read
+/// is at most a quarter too long.
 const STEPS: [u32; 3] = [4, 2, 1];
 
-/// Where an object begins; or that its key is deleted, or its value beside the key.
+/// The place where an object begins, or a mark: the key is deleted, or its value is stored inline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Pointer(u64);
 
@@ -32,7 +32,7 @@ impl Pointer {
     /// The key is deleted.
     pub const TOMBSTONE: Self = Self(u64::MAX);
 
-    /// The value stands beside the key.
+    /// The value is stored inline, next to the key.
     pub const INLINE: Self = Self(u64::MAX - 1);
 
     /// Whether the key is deleted.
@@ -40,37 +40,37 @@ impl Pointer {
         self == Self::TOMBSTONE
     }
 
-    /// Whether an object begins there: the key is not deleted, and its value not beside it.
+    /// Whether the pointer is the address of an object: not a tombstone, and not an inline value.
     pub fn is_place(self) -> bool {
         self < Self::INLINE
     }
 }
 
-/// How pointers are cut up and stored on one medium.
+/// The layout of pointers for one medium.
 #[derive(Clone, Copy, Debug)]
 pub struct PointerFormat {
     pieces_per_page: u64,
-    /// Pieces of the medium, when it has grown as far as it may.
+    /// Pieces of the medium at its maximum size.
     pieces: u64,
     classes: LengthClasses,
-    /// Generations of an extent that pointers tell apart.
+    /// Number of generations of an extent that pointers distinguish.
     generations: u64,
-    /// Bytes of a stored pointer: 4 as published, more where 32 bits do not reach.
+    /// Length of a stored pointer in bytes: 4 as in the paper, more if 32 bits are too few.
     pub bytes: usize,
 }
 
 impl PointerFormat {
-    /// The format for a medium of this shape.
+    /// Returns the format for a medium of this shape.
     pub fn new(shape: &Shape) -> Self {
         let pieces_per_page = u64::from(shape.payload_bytes.div_ceil(PIECE_BYTES));
         let most_pages =
             u64::from(shape.extents.max(shape.grows_to)) * u64::from(shape.pages_per_extent);
         let pieces = most_pages * pieces_per_page;
-        // The highest number is the tombstone's, the next one that of values beside their keys.
+        // The two highest numbers are reserved for tombstones and inline values.
         let numbers = |bytes: usize| (1_u64 << (8 * bytes)) - 2;
         let bytes = (4..8).find(|bytes| pieces * MIN_GENERATIONS <= numbers(*bytes));
         let bytes = bytes.expect("a medium of 2^32 pages needs no more than 7 bytes");
-        // Bytes are for reaching every piece; classes take of what is left over.
+        // The bytes are chosen to reach every piece; length classes only use values that remain.
         let fits = |classes: &LengthClasses| {
             pieces.saturating_mul(classes.count * MIN_GENERATIONS) <= numbers(bytes)
         };
@@ -81,8 +81,8 @@ impl PointerFormat {
         Self { pieces_per_page, pieces, classes, generations, bytes }
     }
 
-    /// A pointer to an object of `pages` pages that begins in `piece` of `page`, whose extent is in
-    /// its `generation`.
+    /// Returns the pointer to an object of `pages` pages that begins in `piece` of `page`, whose
+    /// extent has this `generation`.
     pub fn pointer(&self, page: PageNo, piece: u32, generation: u64, pages: u32) -> Pointer {
         debug_assert!(u64::from(piece) < self.pieces_per_page);
         let place = u64::from(page.0) * self.pieces_per_page + u64::from(piece);
@@ -90,10 +90,10 @@ impl PointerFormat {
         Pointer((generation % self.generations * self.classes.count + class) * self.pieces + place)
     }
 
-    /// The page and the piece in it where the object begins.
+    /// Returns the page and the piece in it where the object begins.
     ///
     /// # Panics
-    /// If it is no place.
+    /// Panics if the pointer is not an address.
     pub fn locate(&self, pointer: Pointer) -> (PageNo, u32) {
         assert!(pointer.is_place(), "a tombstone or a value beside its key points nowhere");
         let place = pointer.0 % self.pieces;
@@ -101,12 +101,13 @@ impl PointerFormat {
         (page, (place % self.pieces_per_page) as u32)
     }
 
-    /// Pages that the object takes at most; `None` if the pointer does not tell.
+    /// Returns the maximum number of pages of the object; `None` if the pointer has no length
+    /// class.
     pub fn most_pages(&self, pointer: Pointer) -> Option<u32> {
         self.classes.pages_of(pointer.0 / self.pieces % self.classes.count)
     }
 
-    /// Pages that are read for an object of `pages` pages.
+    /// Returns the number of pages that a read of an object of `pages` pages transfers.
     pub fn pages_read(&self, pages: u32) -> u32 {
         if pages <= 1 {
             return pages;
@@ -119,35 +120,36 @@ impl PointerFormat {
         pointer.0 / (self.pieces * self.classes.count) == generation % self.generations
     }
 
-    /// Whether no two generations up to this one look alike.
+    /// Whether all generations up to this one have distinct values in pointers.
     pub(crate) fn tells_apart(&self, generation: u64) -> bool {
         generation < self.generations
     }
 
-    /// Makes [`Pointer::INLINE`] of what it is stored as. Only whoever may have stored one asks: to others
-    /// that number is a place.
+    /// Converts the stored form of [`Pointer::INLINE`] to it. Call this only where inline values
+    /// may be stored: elsewhere the same number is an address.
     pub fn or_inline(&self, pointer: Pointer) -> Pointer {
         if pointer.0 == self.highest() - 1 { Pointer::INLINE } else { pointer }
     }
 
-    /// The highest number that is stored.
+    /// Returns the highest number that fits in a stored pointer.
     fn highest(&self) -> u64 {
         u64::MAX >> (64 - 8 * self.bytes)
     }
 
-    /// Appends the pointer as it is stored, in [`Self::bytes`] bytes.
+    /// Appends the stored form of the pointer, [`Self::bytes`] bytes.
     pub fn encode(&self, pointer: Pointer, to: &mut Vec<u8>) {
         to.extend_from_slice(&pointer.0.to_le_bytes()[..self.bytes]);
     }
 
-    /// The pointer that stands at the front of `from`.
+    /// Decodes the pointer at the start of `from`.
     ///
     /// # Panics
-    /// If there are fewer bytes than a pointer has.
+    /// Panics if `from` is shorter than a pointer.
     pub fn decode(&self, from: &[u8]) -> Pointer {
         let highest = self.highest();
         let number = if let Some(word) = from.first_chunk() {
-            u64::from_le_bytes(*word) & highest // what follows is not of the pointer
+            // The mask removes the bytes after the pointer.
+            u64::from_le_bytes(*word) & highest
         } else {
             let mut word = [0; 8];
             word[..self.bytes].copy_from_slice(&from[..self.bytes]);
@@ -157,26 +159,26 @@ impl PointerFormat {
     }
 }
 
-/// Classes in which object lengths are told apart, in pages: with `steps` of 4 they are 1 to 8, 10,
-/// 12, 14, 16, 20, ...: four steps from each power of two to the next.
+/// Length classes, in pages. With 4 `steps` they are 1 to 8, 10, 12, 14, 16, 20, ...: four steps
+/// from each power of two to the next.
 #[derive(Clone, Copy, Debug)]
 struct LengthClasses {
-    /// Steps for each doubling; 0 if lengths are not told apart.
+    /// Steps per doubling; 0 if there is a single class.
     steps: u32,
     count: u64,
 }
 
 impl LengthClasses {
-    /// Every length looks alike.
+    /// A single class for all lengths.
     const NONE: Self = Self { steps: 0, count: 1 };
 
-    /// Classes up to `most_pages`.
+    /// Returns the classes up to `most_pages`.
     fn new(steps: u32, most_pages: u32) -> Self {
         let below = class_sizes(steps).take_while(|pages| *pages < most_pages).count();
         Self { steps, count: below as u64 + 1 }
     }
 
-    /// The smallest class for objects of `pages` pages.
+    /// Returns the smallest class that holds `pages` pages.
     fn of(self, pages: u32) -> u64 {
         if self.steps == 0 || pages <= 1 {
             return 0;
@@ -191,12 +193,13 @@ impl LengthClasses {
     }
 }
 
-/// The pages of each class in order.
+/// Yields the maximum pages of each class, in order.
 fn class_sizes(steps: u32) -> impl Iterator<Item = u32> {
     (0..steps * (u32::BITS - steps.ilog2())).map(move |class| class_size(class, steps))
 }
 
-/// The pages of a class: one by one at first, and then in steps that double when the pages have.
+/// Returns the maximum pages of a class: consecutive at first, then in steps that double with each
+/// doubling of the pages.
 fn class_size(class: u32, steps: u32) -> u32 {
     if class < steps {
         return class + 1;

@@ -1,23 +1,23 @@
-//! Values: bytes, or a recipe for bytes.
+//! Values: bytes, or a seed from which the bytes are computed.
 
 use std::fmt;
 
 use bytes::Bytes;
 use runtime::mix64;
 
-/// What a key maps to.
+/// The value of a key.
 ///
-/// A simulated store of 44 million 1 KiB values would need 45 GB of host memory for bytes nobody
-/// looks at. A *synthetic* value is a seed and a length instead: pages store the short form, every
-/// layer charges and times the full length, and whoever reads it back checks the seed. Stores on
-/// real media always write [`Value::to_bytes`].
+/// A simulated store of 44 million values of 1 KiB would need 45 GB of host memory for bytes that
+/// no test reads. A *synthetic* value is a seed and a length instead: pages store the short form,
+/// every layer charges time and space for the full length, and the reader checks the seed. Stores
+/// on real media always write [`Value::to_bytes`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
-    /// The bytes themselves, which clones share.
+    /// The bytes; clones share them.
     Bytes(Bytes),
     /// `len` pseudo-random bytes that `seed` determines.
     Synthetic {
-        /// Determines every byte.
+        /// The seed of all bytes.
         seed: u64,
         /// Length in bytes.
         len: u32,
@@ -25,12 +25,13 @@ pub enum Value {
 }
 
 impl Value {
-    /// A value of these bytes, which are copied.
+    /// Creates a value from a copy of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::Bytes(Bytes::copy_from_slice(bytes))
     }
 
-    /// Full length in bytes, whichever form it is stored in; of a longer one the most that can be said, which no store takes.
+    /// Returns the full length in bytes, for both forms. Lengths above `u32::MAX` are returned as
+    /// `u32::MAX`, which no store accepts.
     pub fn len(&self) -> u32 {
         match self {
             Self::Bytes(bytes) => u32::try_from(bytes.len()).unwrap_or(u32::MAX),
@@ -38,17 +39,17 @@ impl Value {
         }
     }
 
-    /// Whether the value has no bytes; such a value is legal and differs from no value.
+    /// Whether the value has no bytes. An empty value is legal and differs from an absent one.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes, computed for a synthetic value. Cost: one hash per 8 bytes.
+    /// Returns the bytes; those of a synthetic value are computed. Cost: one hash per 8 bytes.
     pub fn to_bytes(&self) -> Bytes {
         self.clone().into_bytes()
     }
 
-    /// As [`Self::to_bytes`], of a value that nobody needs any more.
+    /// Returns the bytes as [`Self::to_bytes`] does, but consumes the value.
     pub fn into_bytes(self) -> Bytes {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -61,7 +62,7 @@ impl Value {
 }
 
 impl From<Value> for Vec<u8> {
-    /// The bytes; copied only if anybody shares them.
+    /// Converts to bytes. Copies them only if they are shared.
     fn from(value: Value) -> Self {
         value.into_bytes().into()
     }
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_can_be_said_does_not_look_short() {
-        // Zeros that nobody touches take no memory.
+        // Untouched zero pages use no memory.
         let long = Value::Bytes(Bytes::from(vec![0; (1 << 32) + 5]));
         assert_eq!(long.len(), u32::MAX);
         assert!(!Value::Bytes(Bytes::from(vec![0; 1 << 32])).is_empty());

@@ -1,5 +1,4 @@
-//! What the edits of every index have in them, as bytes.
-//!
+//! The encoding of the part of edits that all indexes share.
 //! ```text
 //! count, u32 | extents: number u32, stream u8, generation u64, age u64, published u32,
 //!              entered u32, dead u32, count u32, placed ranges u32 u32
@@ -11,10 +10,10 @@ use crate::journal::Flushed;
 use crate::medium::{ExtentId, Stream};
 use crate::store::changes::{Changes, Counts, ExtentChange};
 
-/// Bytes of an extent's change with three ranges, as many as edits have of one.
+/// Bytes of an extent's change with three ranges, the maximum in an edit.
 pub const EXTENT_CHANGE_BYTES: usize = 4 + 1 + 8 + 8 + 3 * 4 + 4 + 3 * 8;
 
-/// Appends what an edit changes of extents: what [`read_changes`] reads.
+/// Appends the extent changes of an edit, in the format of [`read_changes`].
 pub fn write_changes(out: &mut Writer, changes: &Changes) {
     out.u32(changes.extents.len() as u32);
     for (id, change) in &changes.extents {
@@ -22,7 +21,7 @@ pub fn write_changes(out: &mut Writer, changes: &Changes) {
     }
 }
 
-/// What an edit changes of extents; `None` if these are not its bytes.
+/// Reads the extent changes of an edit; `None` if the bytes are malformed.
 pub fn read_changes(input: &mut Reader<'_>) -> Option<Changes> {
     let mut changes = Changes::default();
     for _ in 0..input.u32()? {
@@ -32,7 +31,8 @@ pub fn read_changes(input: &mut Reader<'_>) -> Option<Changes> {
     Some(changes)
 }
 
-/// Appends what a flush makes unnecessary, if there was one: what [`read_flushed`] reads.
+/// Appends the journal contents that a flush made unnecessary, if any, in the format of
+/// [`read_flushed`].
 pub fn write_flushed(out: &mut Writer, flushed: Option<Flushed>) {
     match flushed {
         None => out.u8(0),
@@ -44,7 +44,7 @@ pub fn write_flushed(out: &mut Writer, flushed: Option<Flushed>) {
     }
 }
 
-/// Whether there is one, and which; `None` if these are not its bytes.
+/// Reads the optional result of a flush; the outer `None` means that the bytes are malformed.
 pub fn read_flushed(input: &mut Reader<'_>) -> Option<Option<Flushed>> {
     Some(match input.u8()? {
         0 => None,

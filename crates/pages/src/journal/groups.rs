@@ -1,18 +1,18 @@
-//! Groups: pages of a journal that count together or not at all.
-//!
+//! Groups: pages of a journal that are valid together or not at all.
 //! ```text
 //! header (28..32: epoch)
-//! number of the group, u64 | place in the group, u32 | pages of the group, u32
-//! CRC-32C of all that the group holds, u32 | part of what it holds
+//! number of the group, u64 | index of the page in the group, u32 | pages of the group, u32
+//! CRC-32C of the whole contents of the group, u32 | this page's part of the contents
 //! ```
-//! Groups of a journal are numbered without gaps, from the first that is needed on, and one is written
-//! after the other, so only the last one can be torn. A page that is missing in front of others is damage.
+//! Groups of a journal are numbered without gaps, from the first needed one on. They are written
+//! one after the other, so only the last one can be torn. A missing page before other pages is
+//! damage.
 //!
-//! A recovery that met no page of a torn checkpoint may write another one of the same epoch; power cuts may leave parts
-//! of both. The checksum of the whole tells them apart.
+//! A recovery that found no page of a torn checkpoint may write another checkpoint of the same
+//! epoch; power cuts may leave parts of both. The checksum of the contents distinguishes them.
 //!
-//! A group with synthetic values takes the pages it would take at full length; what is stored of it
-//! stands in the first ones.
+//! A group with synthetic values has as many pages as with the values in full; the stored bytes are
+//! in the first ones.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -21,31 +21,31 @@ use runtime::PageImage;
 
 use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u32_at, u64_at};
 
-/// Number of the group, place, pages and checksum.
+/// Bytes of group number, page index, page count and checksum.
 const PREFIX_BYTES: usize = 20;
 
-/// A group of the log with as many pages takes no more. One write has far fewer.
+/// A WAL group with this many pages accepts no more writes. A single write has far fewer.
 pub(crate) const LONG_GROUP: u32 = 1 << 15;
 
-/// Which group. Epochs count checkpoints of a manifest, and for a log those it was recovered with.
+/// The identity of a group. For a manifest the epoch counts checkpoints; for a WAL it is the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct GroupId {
     pub epoch: u32,
     pub number: u64,
 }
 
-/// Bytes of a group that a page holds.
+/// Returns the bytes of a group's contents per page.
 pub(crate) fn room(payload_bytes: u32) -> usize {
     payload_bytes as usize - HEADER_BYTES - PREFIX_BYTES
 }
 
-/// Pages that a group of so many bytes takes.
+/// Returns the pages of a group with this many bytes.
 pub(crate) fn pages_of(bytes: u64, payload_bytes: u32) -> u32 {
     bytes.div_ceil(room(payload_bytes) as u64).max(1) as u32
 }
 
-/// The pages of a group, unsealed: `stored` is what it holds, and it takes as many pages as
-/// `full_bytes` do.
+/// Encodes a group as unsealed pages. `stored` is its contents; it has as many pages as
+/// `full_bytes` need.
 pub(crate) fn encode(
     kind: PageKind,
     id: GroupId,
@@ -75,37 +75,38 @@ pub(crate) struct GroupPage {
     pub id: GroupId,
     place: u32,
     pages: u32,
-    /// Of all that the group holds.
+    /// Checksum of the whole contents of the group.
     checksum: u32,
-    /// As it was read.
+    /// The page as it was read.
     image: PageImage,
     part: PageImage,
 }
 
 impl GroupPage {
-    /// Which of the group's pages it is.
+    /// Returns the index of the page in its group.
     pub(crate) fn place(&self) -> u32 {
         self.place
     }
 
-    /// Pages of the group, and the checksum of what it holds: what tells two groups of one number apart.
+    /// Returns the group's page count and checksum, which distinguish two groups of one number.
     pub(crate) fn content(&self) -> (u32, u32) {
         (self.pages, self.checksum)
     }
 
-    /// Without what it holds: for who wants to know where it is.
+    /// Drops the contents, for callers that only need the location.
     pub(crate) fn without_part(self) -> Self {
         let nothing = PageImage::new(&[]);
         Self { image: nothing.clone(), part: nothing, ..self }
     }
 
-    /// The whole page, as it was read.
+    /// Returns the whole page as it was read.
     pub(crate) fn image(&self) -> &PageImage {
         &self.image
     }
 }
 
-/// What a group holds, whose pages these are, in order; `None` if some are missing, or are another's.
+/// Joins the contents of a group from its pages, in order. Returns `None` if pages are missing or
+/// belong to another group.
 pub(crate) fn joined(pages: &[GroupPage]) -> Option<Vec<u8>> {
     let first = pages.first()?;
     let is_one = |(place, page): (u32, &GroupPage)| {
@@ -116,7 +117,7 @@ pub(crate) fn joined(pages: &[GroupPage]) -> Option<Vec<u8>> {
     (are_all && crc32c::crc32c(&bytes) == first.checksum).then_some(bytes)
 }
 
-/// The page of a group of `kind` that `image` is; `None` if it is none.
+/// Decodes a page of a group of `kind`. Returns `None` if `image` is not one.
 pub(crate) fn decode(image: &PageImage, kind: PageKind) -> Option<GroupPage> {
     let page = Page::parse(image.bytes()).filter(|page| page.kind == kind)?;
     let (prefix, part) = page.body().split_at_checked(PREFIX_BYTES)?;
@@ -127,20 +128,21 @@ pub(crate) fn decode(image: &PageImage, kind: PageKind) -> Option<GroupPage> {
     (place < pages).then(|| GroupPage { id, place, pages, checksum, image: image.clone(), part })
 }
 
-/// Pages of a group by their places.
+/// Pages of a group by their index.
 type Pages = BTreeMap<u32, GroupPage>;
 
-/// What there is of groups of one number, of the latest epoch: all but one are torn, and one may be whole.
+/// The pages found of all groups with one number, in the latest epoch. At most one of these groups
+/// is complete; the others are torn.
 #[derive(Default)]
 struct Writings {
     epoch: u32,
-    /// By length and checksum.
+    /// By page count and checksum.
     by_content: BTreeMap<(u32, u32), Pages>,
 }
 
 impl Writings {
     fn add(&mut self, page: GroupPage) {
-        // A torn group's number is used again after the recovery, in a later epoch.
+        // After a recovery the number of a torn group is reused, in a later epoch.
         match page.id.epoch.cmp(&self.epoch) {
             Ordering::Less => return,
             Ordering::Greater => *self = Self { epoch: page.id.epoch, ..Self::default() },
@@ -150,7 +152,7 @@ impl Writings {
         self.by_content.entry(content).or_default().insert(page.place, page);
     }
 
-    /// The one that is whole, or lacks the fewest pages.
+    /// Returns the group that is complete or lacks the fewest pages.
     fn fullest(self) -> Pages {
         let writings = self.by_content.into_iter();
         let lacks = |((pages, _), found): &((u32, u32), Pages)| *pages as usize - found.len();
@@ -158,12 +160,12 @@ impl Writings {
     }
 }
 
-/// A whole group, as it was found: its pages, in order.
+/// A complete group as found: its pages, in order.
 #[derive(Debug)]
 pub struct FoundGroup(Vec<GroupPage>);
 
 impl FoundGroup {
-    /// What it holds. Cost: a copy; the pages go.
+    /// Returns the contents, and drops the pages. Cost: a copy.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         let parts = || self.0.iter().map(|page| page.part.bytes());
         let mut bytes = Vec::with_capacity(parts().map(<[u8]>::len).sum());
@@ -172,12 +174,12 @@ impl FoundGroup {
     }
 }
 
-/// What a power cut left of a journal's groups.
+/// The groups of a journal that a power cut left.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Groups<G = Vec<u8>> {
-    /// The groups, in order, up to the first that is not whole; what they hold, unless it is said otherwise.
+    /// The complete groups in order, up to the first incomplete one; by default as their contents.
     pub whole: Vec<G>,
-    /// Whether anything was found behind that: something in between is damaged.
+    /// Whether groups exist after the incomplete one, so that data in between is damaged.
     pub has_gap: bool,
 }
 
@@ -187,7 +189,7 @@ impl<G> Default for Groups<G> {
     }
 }
 
-/// Puts groups together from their pages, in any order, from number `first` on.
+/// Assembles groups from their pages, given in any order, from number `first` on.
 pub(crate) fn assemble(
     pages: impl IntoIterator<Item = GroupPage>,
     first: u64,
@@ -197,7 +199,7 @@ pub(crate) fn assemble(
     Groups { whole: whole.into_iter().map(FoundGroup::into_bytes).collect(), has_gap }
 }
 
-/// The same, and each group is left in its pages: for whoever goes through groups that together are long.
+/// As [`assemble`], but leaves each group in its pages, for callers that process many long groups.
 pub(crate) fn find(
     pages: impl IntoIterator<Item = GroupPage>,
     first: u64,
@@ -215,7 +217,8 @@ pub(crate) fn find(
         let of = pages.values().next().map_or(0, |page| page.pages as usize);
         let is_whole = number == expected && (pages.len() == of || takes_torn);
         if !is_whole {
-            // A torn group is the last one, and the one that was due.
+            // A torn group must be the last group found and have the next number; otherwise there
+            // is a gap.
             groups.has_gap = number != expected || last != Some(expected);
             break;
         }

@@ -1,14 +1,14 @@
-//! The log: writes that are not in the index yet.
+//! The write-ahead log (WAL): writes that are not in the index yet.
 //!
-//! A write enters the log at the instant it enters the memtable; one task writes what has come
-//! together as a group, and tells those who wait for it. A group is durable before the next one
-//! begins. Who waits is said write by write ([`LogSync`]): a group is written as soon as somebody waits
-//! for it or for one behind it, when it has become full, or when its oldest write has waited for a
-//! millisecond and wants no more. The log is trimmed when a memtable has been flushed: extents with nothing but older groups
-//! count as empty from then on.
+//! A write enters the WAL at the instant it enters the memtable. One task writes the pending
+//! records as a group and wakes the writers that wait for it. A group is durable before the next
+//! one begins. Each write chooses when it is acknowledged ([`LogSync`]). A group is written as soon
+//! as a writer waits for it or for a later one, when it is full, or when its oldest write with
+//! [`LogSync::Interval`] has waited for a millisecond. The WAL is trimmed when a memtable has been
+//! flushed: extents that hold only older groups count as empty from then on.
 //!
-//! The log has a bounded number of extents. Where they run out (many small groups in a long-lived
-//! memtable), writers wait for a flush that lets it be trimmed.
+//! The WAL has a bounded number of extents. If they run out (many small groups in a long-lived
+//! memtable), writers wait for a flush that allows trimming.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -29,50 +29,50 @@ use crate::planted::Fault;
 use crate::records::Records;
 use crate::store::{NO_ROOM, PageStore};
 
-/// How long writes with [`LogSync::Interval`] stay in memory only.
+/// Maximum time that writes with [`LogSync::Interval`] stay in memory only.
 const INTERVAL: Nanos = Nanos(1_000_000);
 
-/// Runs of a group that takes no more, where the medium has any: enough to have several under way.
+/// Length of a full group in runs, if the medium supports runs: enough to have several in flight.
 const RUNS_OF_GROUP: u32 = 4;
 
-/// The log of a running store.
+/// The WAL of a running store.
 pub struct Log<M> {
     store: Rc<PageStore<M>>,
-    /// How writes are acknowledged that do not say it.
+    /// Default acknowledgement of writes.
     sync: LogSync,
-    /// The run that writes it.
+    /// The run that writes this WAL.
     run: u32,
-    /// What the next groups will hold.
+    /// The next groups.
     pending: RefCell<VecDeque<Pending>>,
-    /// Number of the first of them, or of the one that comes next.
+    /// Number of the first pending group, or of the next one if none is pending.
     next: Cell<u64>,
-    /// The newest write that is in it, or waits to be.
+    /// Sequence number of the newest write, written or pending.
     newest: Cell<Sequence>,
-    /// Groups before this one are to be written without waiting for more.
+    /// Groups before this one must be written without waiting for more writes.
     wanted: Cell<u64>,
-    /// Whether what is pending will be wanted when a timer ends.
+    /// Whether a timer runs that will request the pending groups.
     has_timer: Cell<bool>,
     /// Groups before this one are durable.
     durable: Cell<u64>,
     /// Groups before this one are not needed.
     trimmed: Cell<u64>,
-    /// Extents of the log, oldest first, with the last group that has pages in each.
+    /// Extents of the WAL, oldest first, each with the last group that has pages in it.
     extents: RefCell<VecDeque<(ExtentId, u64)>>,
     has_work: Notify,
     is_durable: Notify,
 }
 
-/// A group that writes come together in.
+/// A group that still collects writes.
 #[derive(Default)]
 struct Pending {
     records: Records,
-    /// Bytes of the records at full length.
+    /// Bytes of the records, with values in full.
     full_bytes: u64,
-    /// Nothing else goes in.
+    /// Whether the group accepts no more writes.
     is_closed: bool,
 }
 
-/// Where a write is in the log, and how it is acknowledged.
+/// The group of a write in the WAL, and its acknowledgement mode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub group: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Ticket {
 }
 
 impl<M: Medium> Log<M> {
-    /// The log of a run that begins; `extents` hold groups of earlier ones that are still needed.
+    /// Creates the WAL of a new run. `extents` hold groups of earlier runs that are still needed.
     pub(crate) fn new(
         store: Rc<PageStore<M>>,
         sync: LogSync,
@@ -105,7 +105,7 @@ impl<M: Medium> Log<M> {
         }
     }
 
-    /// The group that the next write goes into. Those that wait to be written get no more.
+    /// Returns the group of the next write. Closes the pending groups.
     pub(crate) fn next_group(&self) -> u64 {
         let mut pending = self.pending.borrow_mut();
         if let Some(last) = pending.back_mut() {
@@ -114,7 +114,7 @@ impl<M: Medium> Log<M> {
         self.next.get() + pending.len() as u64
     }
 
-    /// Takes a write, at the instant it is put in the memtable.
+    /// Appends a write. Call this when the write enters the memtable.
     pub(crate) fn push(
         self: &Rc<Self>,
         key: &[u8],
@@ -125,7 +125,7 @@ impl<M: Medium> Log<M> {
         self.push_all([(key, sequence, entry)], sync)
     }
 
-    /// Takes writes that count together or not at all: they are in one group.
+    /// Appends writes that take effect together or not at all, in one group.
     pub(crate) fn push_all<'a>(
         self: &Rc<Self>,
         writes: impl IntoIterator<Item = (&'a [u8], Sequence, &'a Entry)>,
@@ -146,8 +146,9 @@ impl<M: Medium> Log<M> {
             last.full_bytes += full_bytes(key, entry);
         }
         let is_full = last.full_bytes >= self.bytes_of_run();
-        // While one is being written more may come than another can have, or should: nobody in it is told before all of it
-        // is durable.
+        // Caps the size of a group: while a group is being written, more writes may arrive than one
+        // group can or should hold. All writers of a group are acknowledged together, once the
+        // whole group is durable.
         last.is_closed |= self.pages_of(last.full_bytes) >= self.long_group();
         drop(pending);
         match sync {
@@ -159,12 +160,12 @@ impl<M: Medium> Log<M> {
         Ticket { group, sync }
     }
 
-    /// Bytes of writes that fill a program, or a run of them.
+    /// Returns the bytes of writes that fill a program, or a run of programs.
     fn bytes_of_run(&self) -> u64 {
         groups::room(self.store.shape.payload_bytes) as u64 * u64::from(self.store.run_pages)
     }
 
-    /// Pages of a group that takes no more.
+    /// Returns the pages of a full group.
     fn long_group(&self) -> u32 {
         let PageStore { run_pages, shape, .. } = &*self.store;
         if *run_pages > shape.append_unit {
@@ -174,13 +175,13 @@ impl<M: Medium> Log<M> {
         }
     }
 
-    /// Groups up to this one are to be written.
+    /// Requests that groups up to `group` are written.
     fn want(&self, group: u64) {
         self.wanted.set(self.wanted.get().max(group + 1));
         self.has_work.notify_all();
     }
 
-    /// What is pending then is to be written in a while.
+    /// Requests that the groups pending after [`INTERVAL`] are written then.
     fn want_later(self: &Rc<Self>) {
         if self.has_timer.replace(true) {
             return;
@@ -199,8 +200,8 @@ impl<M: Medium> Log<M> {
     /// Waits until a write may be acknowledged.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: the log could not be written. [`EngineError::Medium`]: it waits for room. Whether the write survives is
-    /// unknown.
+    /// Returns [`EngineError::ReadOnly`] if the WAL could not be written, and
+    /// [`EngineError::Medium`] if it waits for space. Whether the write survives is then unknown.
     pub(crate) async fn acknowledge(&self, ticket: Ticket) -> Result<(), EngineError> {
         let is_at_once = matches!(ticket.sync, LogSync::None | LogSync::Interval);
         if is_at_once || self.store.planted.has(Fault::AcknowledgeEarly) {
@@ -209,12 +210,12 @@ impl<M: Medium> Log<M> {
         self.wait_for(ticket.group).await
     }
 
-    /// Whoever waits is to look whether that is of use.
+    /// Wakes all waiters, so that they check again whether waiting makes sense.
     pub(crate) fn look_again(&self) {
         self.is_durable.notify_all();
     }
 
-    /// Makes a group durable, and all before it.
+    /// Makes a group durable, and all groups before it.
     ///
     /// # Errors
     /// As [`Self::acknowledge`].
@@ -225,7 +226,7 @@ impl<M: Medium> Log<M> {
         self.wait_for(group).await
     }
 
-    /// Makes everything durable that was taken before.
+    /// Makes all writes durable that were accepted before the call.
     ///
     /// # Errors
     /// As [`Self::acknowledge`].
@@ -250,8 +251,8 @@ impl<M: Medium> Log<M> {
         }
     }
 
-    /// The task that writes groups, until the store fails: behind a group that could not be written
-    /// nothing may stand.
+    /// Runs the task that writes groups, until the store fails: no group may follow a group that
+    /// could not be written.
     pub async fn write_forever(self: Rc<Self>) {
         loop {
             self.has_work.wait_until(|| self.is_due()).await;
@@ -286,14 +287,14 @@ impl<M: Medium> Log<M> {
             }
         };
         self.store.write_journal(Stream::Log, pages, note).await?;
-        // Those behind it that were given up meanwhile count as well.
+        // Includes groups after this one that were dropped meanwhile.
         self.durable.set(self.next.get());
-        // Its writes may have been flushed meanwhile.
+        // The writes of this group may have been flushed meanwhile.
         self.release_before(self.trimmed.get());
         Ok(())
     }
 
-    /// Nothing before group `from` is needed any more.
+    /// Trims the WAL: groups before `from` are no longer needed.
     pub fn trim(&self, from: u64) {
         let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
         let end = self.next.get() + self.pending.borrow().len() as u64;
@@ -303,8 +304,8 @@ impl<M: Medium> Log<M> {
         self.release_before(from);
     }
 
-    /// Groups that were flushed before they were written never are: those that nobody waits for would
-    /// keep room from others for ever.
+    /// Drops pending groups whose writes were flushed first. A group that no writer waits for would
+    /// otherwise stay pending and reserve space for ever.
     fn give_up_before(&self, from: u64) {
         let (durable, next) = (self.durable.get(), self.next.get());
         assert!(durable <= next, "groups before {durable} are durable, and {next} comes next");
@@ -320,7 +321,8 @@ impl<M: Medium> Log<M> {
     }
 
     fn release_before(&self, from: u64) {
-        // A memtable may be flushed faster than its last group is written: an extent goes when that is there.
+        // A memtable may be flushed before its last group is written: an extent is released only
+        // once that group is durable.
         let from = from.min(self.durable.get());
         let mut extents = self.extents.borrow_mut();
         while let Some((id, last)) = extents.front().copied()
@@ -332,7 +334,7 @@ impl<M: Medium> Log<M> {
         }
     }
 
-    /// Whether the log has room for one more write besides those that wait to be written.
+    /// Whether the WAL has space for one more write of `bytes` bytes besides the pending ones.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let pending = self.pending.borrow();
         let waiting = pending.iter().map(|group| self.pages_of(group.full_bytes));
@@ -344,7 +346,8 @@ impl<M: Medium> Log<M> {
         pages <= left * self.store.shape.pages_per_extent + extents.room(Stream::Log)
     }
 
-    /// Where the log stands, for a person who wonders why nothing moves.
+    /// Returns a description of the state of the WAL, for diagnosing a store that makes no
+    /// progress.
     pub fn background(&self) -> String {
         let extents = self.store.extents.borrow();
         format!(
@@ -365,7 +368,7 @@ impl<M: Medium> Log<M> {
     }
 }
 
-/// Bytes that a write takes in the log at full length.
+/// Returns the bytes of a write in the WAL, with its value in full.
 pub(crate) fn full_bytes(key: &[u8], entry: &Entry) -> u64 {
     object::full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64
 }

@@ -1,34 +1,36 @@
-//! Where a memtable keeps keys and values: side by side in chunks, each of which is given back as a whole.
+//! Storage of a memtable's keys and values: packed in chunks, each of which is freed as a whole.
 //!
-//! An allocation for each of them would leave holes of a key's or a value's size between what lives longer, page images of
-//! the index above all, and a heap with such holes does not shrink. What is kept is shared, not copied: the log, a flush
-//! and readers hold on to it, and to the chunk around it. Cost: a copy.
+//! Separate allocations would leave holes of the size of a key or value between longer-lived
+//! allocations, above all page images of the index; a heap with such holes does not shrink. The
+//! stored bytes are shared, not copied: the WAL, flushes and readers keep references to them, and
+//! thereby to their chunk. Cost of storing: one copy.
 
 use bytes::{Bytes, BytesMut};
 
-/// The first chunk of a memtable, which may stay a small one.
+/// Size of the first chunk of a memtable, small because the memtable may stay small.
 const FIRST_CHUNK_BYTES: usize = 4 << 10;
-/// Each is twice as large as the one before, up to this.
+/// Each further chunk is twice as large as the one before, up to this size.
 const CHUNK_BYTES: usize = 256 << 10;
-/// What is longer has an allocation of its own, so that little is left over at the end of a chunk.
+/// Longer values have an allocation of their own, so that little space is wasted at the end of a
+/// chunk.
 const LONGEST_BYTES: usize = CHUNK_BYTES / 8;
 
 /// Chunks that are filled one after the other.
 #[derive(Default)]
 pub(super) struct Chunks {
-    /// What is left of the newest.
+    /// Free space of the newest chunk.
     rest: BytesMut,
-    /// How large that was; 0 before there is any.
+    /// Size of the newest chunk in bytes; 0 before the first one.
     newest_bytes: usize,
 }
 
 impl Chunks {
-    /// Whether something of that length is kept in a chunk.
+    /// Whether a value of this length is stored in a chunk.
     pub(super) fn takes(len: usize) -> bool {
         len <= LONGEST_BYTES
     }
 
-    /// A copy of `bytes`, in the newest chunk if it has room, else in another.
+    /// Returns a copy of `bytes`, in the newest chunk if it has space, else in a new one.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Bytes {
         if bytes.is_empty() {
             return Bytes::new();
@@ -54,7 +56,7 @@ mod tests {
         assert!(kept.iter().zip(0..).all(|(kept, n)| **kept == [n as u8; 100]));
         let follows = |pair: &&[Bytes]| pair[1].as_ptr() == pair[0].as_ptr().wrapping_add(100);
         let apart = 999 - kept.windows(2).filter(follows).count();
-        // Of 4, 8, 16, 32 and 64 KiB.
+        // Chunks of 4, 8, 16, 32 and 64 KiB.
         assert_eq!(apart, 4, "100,000 bytes lie in five chunks");
         assert_eq!(chunks.keep(b""), b""[..]);
     }

@@ -1,10 +1,12 @@
-//! Which keys a memtable does not have, told without a search.
+//! A bitmap that excludes most absent keys of a memtable without a search.
 //!
-//! Most keys that are looked up are not in a memtable. Each key sets one bit of a bitmap that has at
-//! least eight bits a key; a key whose bit is not set is not there. Memory: one to five bytes a key.
+//! Most keys that are looked up are not in a memtable. Each key sets one bit of a bitmap with at
+//! least eight bits per key; a key whose bit is not set is absent. Memory: one to five bytes per
+//! key.
 //!
-//! A bitmap that is full is followed by one of four times its size. The keys of the old one are marked there little by
-//! little, as others come: hundreds of thousands at a time would keep a writer waiting for a tenth of a second. Until then both are asked.
+//! A full bitmap is replaced by one of four times its size. The keys of the old bitmap are added to
+//! the new one step by step, during later inserts: hundreds of thousands of keys at once would
+//! delay a writer by a tenth of a second. Until then lookups probe both bitmaps.
 
 use std::ops::Bound;
 
@@ -12,7 +14,8 @@ use runtime::mix64;
 
 const BITS_PER_KEY: usize = 8;
 const FIRST_WORDS: usize = 16;
-/// New keys between two steps of the move to a larger bitmap, and keys that a step marks there: so it is over long before the next one begins.
+/// New keys between two steps of the move to a larger bitmap, and old keys added per step: the move
+/// ends long before the next one begins.
 const BETWEEN_STEPS: usize = 32;
 const STEP: usize = 128;
 
@@ -20,7 +23,7 @@ const STEP: usize = 128;
 #[derive(Default)]
 pub(super) struct Marks {
     bits: Bits,
-    /// Those of the bitmap before, while its keys move.
+    /// The previous bitmap, while its keys move.
     old: Bits,
     /// The last key that has moved.
     moved: Option<Box<[u8]>>,
@@ -28,17 +31,18 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Whether `key` may be among the keys marked; false is certain.
+    /// Whether `key` may be among the marked keys; `false` is certain.
     pub(super) fn may_have(&self, key: &[u8]) -> bool {
         self.may_have_hashed(hash(key))
     }
 
-    /// [`Self::may_have`] of the key with this [`hash`].
+    /// [`Self::may_have`] for the key with this [`hash`].
     pub(super) fn may_have_hashed(&self, hash: u64) -> bool {
         self.bits.has(hash) || self.old.has(hash)
     }
 
-    /// Marks `key`, which was not marked before. `behind` gives those that were, in order from a bound on.
+    /// Marks `key`. Requires: it was not marked before. `behind` returns the marked keys from a
+    /// bound on, in order.
     pub(super) fn mark<'a, I: Iterator<Item = &'a [u8]>>(
         &mut self,
         key: &[u8],
@@ -57,7 +61,7 @@ impl Marks {
         self.bits.set(hash(key));
     }
 
-    /// Marks some keys of the old bitmap in the new one.
+    /// Copies the next keys of the old bitmap to the new one.
     fn step<'a, I: Iterator<Item = &'a [u8]>>(&mut self, behind: &impl Fn(Bound<&[u8]>) -> I) {
         let from = self.moved.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (mut last, mut count) = (None, 0);
@@ -73,7 +77,7 @@ impl Marks {
     }
 }
 
-/// A power of two of words, or none.
+/// A bitmap with a power of two of words, or without any.
 #[derive(Default)]
 struct Bits {
     words: Vec<u64>,
@@ -102,14 +106,14 @@ impl Bits {
         self.words[word] |= bit;
     }
 
-    /// The word of a key's bit, and the bit.
+    /// Returns the index of the word with a key's bit, and a mask of the bit.
     fn place(&self, hash: u64) -> (usize, u64) {
         let word = (hash as usize / u64::BITS as usize) & self.words.len().wrapping_sub(1);
         (word, 1 << (hash % u64::from(u64::BITS)))
     }
 }
 
-/// What a key's bit follows from.
+/// Returns the hash that determines a key's bit.
 pub(super) fn hash(key: &[u8]) -> u64 {
     let step = |hash: u64, word: &[u8; 8]| {
         (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -138,7 +142,7 @@ mod tests {
         keys.range::<[u8], _>((from, Bound::Unbounded)).map(Vec::as_slice)
     }
 
-    /// In an order that is not that of the keys.
+    /// Returns distinct keys whose order differs from that of `n`.
     fn key(n: u32) -> Vec<u8> {
         format!("user{:020}", n.wrapping_mul(0x9E37_79B9)).into_bytes()
     }
