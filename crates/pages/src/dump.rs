@@ -1,4 +1,4 @@
-//! What every dump holds, whichever index it is of: memtables and extents.
+//! The parts common to the dumps of all indexes: memtables and extents.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,8 +13,9 @@ use crate::store::extent::{Extent, FilledBy, State};
 use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
-/// The memtables one by one, so that they come back as full as they were: one made of all of them
-/// would be larger than any flush has space for, and larger again after the next power cut.
+/// Writes the memtables separately, so that each has the same size when it is read back. A single
+/// memtable with all their contents would exceed the space of any flush, and grow again after each
+/// power cut.
 pub fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     let frozen = memtables.frozen.iter().filter(|_| with_frozen);
     let all: Vec<_> = frozen.chain([&memtables.active]).map(|memtable| memtable.borrow()).collect();
@@ -31,8 +32,8 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// The last one was the active one. No write in them is newer than `newest`, no value too long for
-/// the medium.
+/// Reads memtables; the last one becomes the active one. Returns `None` if a write in them is newer
+/// than `newest`, or a value is too long for the medium.
 pub fn read_memtables(input: &mut Reader<'_>, newest: Sequence, shape: Shape) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
@@ -55,7 +56,7 @@ fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Opti
     Some(memtable)
 }
 
-/// Appends the states of all extents: what [`read_extents`] reads.
+/// Writes the states of all extents, as read by [`read_extents`].
 pub fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
@@ -74,10 +75,12 @@ pub fn write_extents(out: &mut Writer, extents: &Extents) {
     }
 }
 
-/// In the byte of an extent's state: the runs that filled it stand behind the rest.
+/// A flag in the byte of an extent's state: the runs that filled the extent follow its other
+/// fields.
 const HAS_RUNS: u8 = 0x80;
 
-/// Bytes of the runs that filled an extent, if those are two. Each recovery adds one to extents that were being filled.
+/// Encoded size in bytes of the runs of an extent, if there are two. Each recovery adds one to
+/// extents that were being filled.
 pub const RUNS_BYTES: usize = 4 + 2 * 8;
 
 fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
@@ -88,7 +91,7 @@ fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
     }
 }
 
-/// The runs that filled an extent up to `cursor`.
+/// Reads the runs that filled an extent up to `cursor`.
 fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     let mut all: Vec<FilledBy> = Vec::new();
     for _ in 0..input.u32()? {
@@ -103,8 +106,8 @@ fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     Some(all)
 }
 
-/// The extents of a medium of this `shape`, of which the first `known` were there when this was written; those that it grew by are free.
-/// `None` if these are not their bytes.
+/// Reads the extents of a medium of this `shape`. The first `known` existed when the dump was
+/// written; extents added by growth since are free. Returns `None` if the bytes are invalid.
 pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<Extents> {
     (known <= shape.extents).then_some(())?;
     let opened = input.counter()?;
@@ -115,8 +118,8 @@ pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<
     Some(Extents::restore(shape, extents, opened))
 }
 
-/// A bit for each page of an extent, if any is set: power cuts make holes over and over, and the
-/// dump must not outgrow its place.
+/// Returns one bit for each page of an extent, or nothing if no bit is set. Power cuts make holes
+/// again and again, and the dump must not outgrow its space.
 fn bits_of(shape: Shape, pages: &[PageNo]) -> Vec<u8> {
     let Some(_) = pages.first() else { return Vec::new() };
     let mut bits = vec![0; shape.pages_per_extent.div_ceil(8) as usize];

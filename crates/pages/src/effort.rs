@@ -1,4 +1,4 @@
-//! What code did, counted, so that the processor time it would have taken can be charged.
+//! Counts the steps of the code, to charge the processor time that they would take.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use catalogue::bounds;
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What each step costs on the processor of a device, in nanoseconds.
+/// The cost of each step on the processor of a device, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuCosts {
@@ -20,32 +20,32 @@ pub struct CpuCosts {
     pub merge_entry_ns: f64,
     /// Putting one key into a Bloom filter, its hash included.
     pub filter_build_ns: f64,
-    /// Asking one Bloom filter, with its share of the key's hash.
+    /// Probing one Bloom filter, with its share of the key's hash.
     pub filter_probe_ns: f64,
     /// Packing one object into a data page.
     pub pack_object_ns: f64,
-    /// Hashing one key. A look in a cache is charged as that, too.
+    /// Hashing one key. A cache look-up is charged the same.
     pub hash_key_ns: f64,
-    /// Taking in one page that a client's search read from the medium: the call to the system, its checksum.
-    /// 0 where hardware does it.
+    /// Processing one page that a client's search read from the medium: the system call and the
+    /// checksum. 0 where hardware does it.
     #[serde(default)]
     pub page_read_ns: f64,
 }
 
-/// Steps of a search.
+/// The steps of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Memtables looked into.
+    /// Memtables searched.
     pub memtables: u32,
     /// Comparisons of prefixes.
     pub prefix_compares: u32,
     /// Comparisons of whole keys.
     pub key_compares: u32,
-    /// Keys hashed, and looks in caches.
+    /// Keys hashed, and cache look-ups.
     pub hashes: u32,
-    /// Filters asked.
+    /// Filters probed.
     pub filter_probes: u32,
-    /// Pages taken in.
+    /// Pages read and checked.
     pub page_reads: u32,
 }
 
@@ -61,7 +61,7 @@ impl AddAssign for Effort {
 }
 
 impl CpuCosts {
-    /// Of a processor that takes so many times as long for everything.
+    /// Returns the costs of a processor that needs `times` times as long for each step.
     #[must_use]
     pub fn scaled(&self, times: f64) -> Self {
         let Self {
@@ -88,7 +88,8 @@ impl CpuCosts {
         }
     }
 
-    /// Steps that take no time: for stores whose processor does not count, and in real time, where work takes what it takes.
+    /// Steps that take no time: for stores whose processor time does not count, and for real time,
+    /// where work takes as long as it takes.
     pub const FREE: Self = Self {
         memtable_ns: 0.0,
         prefix_compare_ns: 0.0,
@@ -101,7 +102,7 @@ impl CpuCosts {
         page_read_ns: 0.0,
     };
 
-    /// Time that the steps of a search take.
+    /// Returns the time that the steps of a search take.
     pub fn of(&self, effort: Effort) -> Nanos {
         let ns = f64::from(effort.memtables) * self.memtable_ns
             + f64::from(effort.prefix_compares) * self.prefix_compare_ns
@@ -112,27 +113,27 @@ impl CpuCosts {
         Nanos(ns.round() as u64)
     }
 
-    /// Time to take so many entries through a merge.
+    /// Returns the time to merge `entries` entries.
     pub fn of_merge(&self, entries: usize) -> Nanos {
         Nanos((entries as f64 * self.merge_entry_ns).round() as u64)
     }
 
-    /// Time to put so many keys into filters.
+    /// Returns the time to put `keys` keys into filters.
     pub fn of_filters(&self, keys: u64) -> Nanos {
         Nanos((keys as f64 * self.filter_build_ns).round() as u64)
     }
 
-    /// Time to pack so many objects.
+    /// Returns the time to pack `objects` objects.
     pub fn of_packing(&self, objects: usize) -> Nanos {
         Nanos((objects as f64 * self.pack_object_ns).round() as u64)
     }
 
-    /// Time to hash so many keys.
+    /// Returns the time to hash `keys` keys.
     pub fn of_hashes(&self, keys: usize) -> Nanos {
         Nanos((keys as f64 * self.hash_key_ns).round() as u64)
     }
 
-    /// Everything that is wrong with these numbers, in words.
+    /// Returns a description of each invalid number.
     pub fn problems(&self) -> Vec<String> {
         let costs = [
             ("memtable_ns", self.memtable_ns),

@@ -1,4 +1,4 @@
-//! What can go wrong for a caller of a store.
+//! Errors that callers of a store can get.
 
 use std::fmt;
 
@@ -9,38 +9,39 @@ use crate::front::batch::BatchSize;
 use crate::medium::{MediumError, PageNo};
 use crate::operations::UsedUp;
 
-/// Why an operation failed. Nothing was changed by it.
+/// The reason why an operation failed. It has changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EngineError {
     /// The key is empty or longer than 255 bytes; the number is its length.
     KeyLength(usize),
-    /// The value is longer than the store takes, in bytes.
+    /// The value is longer than the store accepts, in bytes.
     ValueTooLarge {
-        /// Length of the value.
+        /// The length of the value.
         len: u32,
-        /// The longest there may be.
+        /// The longest value accepted.
         max: u32,
     },
-    /// The batch is larger than the store takes.
+    /// The batch is larger than the store accepts.
     BatchTooLarge {
-        /// What it holds.
+        /// The size of the batch.
         size: BatchSize,
-        /// The most it may hold.
+        /// The largest batch accepted.
         max: BatchSize,
     },
-    /// Something is used up, and there is no garbage left to collect. Delete something and try again.
+    /// A resource is used up, and no garbage is left to collect. Delete something and try again.
     Full(UsedUp),
-    /// What the index points to is not what was once written there, or cannot be read.
+    /// The page that the index points to does not have the contents once written there, or cannot
+    /// be read.
     Corrupt(PageNo, PageFault),
-    /// The medium failed; nothing is known to be damaged.
+    /// The medium failed; no page is known to be damaged.
     Medium(MediumError),
-    /// Background work cannot go on; the store is read-only until it is recovered.
+    /// Background work has stopped; the store is read-only until it is recovered.
     ReadOnly(Failure),
-    /// The snapshot expired, because what it held was needed. Make a new iterator.
+    /// The snapshot expired, because its memory or space was needed. Create a new iterator.
     SnapshotTooOld(Expired),
-    /// There is no memory for another iterator. Destroy one and try again.
+    /// No memory is left for another iterator. Destroy one and try again.
     IteratorMemory,
-    /// The iterator stands nowhere yet: Seek first.
+    /// The iterator has no position yet: call Seek first.
     NotPositioned,
 }
 
@@ -87,35 +88,35 @@ impl fmt::Display for EngineError {
 
 impl std::error::Error for EngineError {}
 
-/// A snapshot that was not kept.
+/// An expired snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expired {
-    /// How old it was.
+    /// Its age.
     pub age: Nanos,
-    /// Why.
+    /// The resource that it was given up for.
     pub for_want_of: WantOf,
 }
 
-/// What there was too little of to keep a snapshot.
+/// The resource that was too short to keep a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantOf {
-    /// Memory: all snapshots together hold more than they may.
+    /// Memory: all snapshots together exceed their limit.
     Memory,
-    /// Space: writers need what the snapshot keeps from being collected.
+    /// Space: writers need the space that the snapshot keeps from being collected.
     Space,
 }
 
-/// Why background work stopped for good.
+/// The reason why background work stopped for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// A page it needs is damaged.
+    /// A page that it needs is damaged.
     Damaged(PageNo),
     /// The medium failed.
     Medium(MediumError),
-    /// The medium failed that log and manifest have to themselves.
+    /// The separate medium of log and manifest failed.
     JournalMedium(MediumError),
-    /// What a power cut or a closed store left says two things about what is in use, although all of it
-    /// passes its checksums.
+    /// The recovered state contradicts itself about what is in use, although all of it passes its
+    /// checksums.
     Inconsistent(&'static str),
 }
 
@@ -152,59 +153,60 @@ impl From<EngineError> for Failure {
     }
 }
 
-/// Why a store could not be opened.
+/// The reason why a store could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpenError {
-    /// The design needs more memory for its index than there is, in bytes.
+    /// The design needs more memory for its index than is available, in bytes.
     DoesNotFit {
-        /// What level lists, prefixes, range pointers and pinned segments take.
+        /// The size of level lists, prefixes, range pointers and pinned segments.
         needed: u64,
-        /// What there is.
+        /// The memory available.
         available: u64,
-        /// Levels it was asked to pin, if it was.
+        /// The number of levels to pin, if one was configured.
         pinned_levels: Option<u32>,
     },
-    /// The caches of the design alone need more memory than there is for the index, in bytes.
+    /// The caches of the design alone need more memory than is available for the index, in bytes.
     CachesDoNotFit {
-        /// What they take.
+        /// The size of the caches.
         needed: u64,
-        /// What there is.
+        /// The memory available.
         available: u64,
     },
-    /// Background work, and the journal if there is one, would leave clients nothing to write to.
+    /// Background work, and the journal if there is one, would leave clients no space.
     TooFewExtents {
-        /// Extents that there have to be at least.
+        /// The least number of extents.
         needed: usize,
-        /// Those that there are.
+        /// The number of extents available.
         available: usize,
     },
-    /// An extent is written with a single append: what is in use of it could not be moved to less room.
+    /// An extent consists of a single append unit, so that its live items could not be moved to
+    /// less space.
     SingleUnit,
     /// The design merges with an accelerator, and the device has none.
     NoAccelerator,
-    /// The dump does not have the form this program writes.
+    /// The dump does not have the format that this program writes.
     BadDump,
-    /// The medium holds pages of a store and no manifest that leads to them.
+    /// The medium holds pages of a store, but no manifest that leads to them.
     NoManifest,
-    /// The medium of log and manifest holds those of another store than the one of the index.
+    /// The journal medium belongs to another store than the index.
     ForeignJournal,
-    /// The design has no log, or keeps it beside the data only.
+    /// The design has no log, or can keep it only next to the data.
     NoJournalApart,
-    /// The medium that log and manifest have to themselves failed.
+    /// The separate medium of log and manifest failed.
     JournalMedium(MediumError),
-    /// Log or manifest lack something that once was there; the words say what.
+    /// A part of the log or the manifest is missing; the text names it.
     DamagedJournal(&'static str),
-    /// A page that recovery cannot do without.
+    /// A page that recovery needs is damaged.
     Damaged(PageNo, PageFault),
-    /// The medium holds what was written after the memory was saved: that memory is lost.
+    /// The medium holds pages written after the memory was saved: the saved memory is outdated.
     LostMemory,
     /// The medium failed.
     Medium(MediumError),
 }
 
 impl OpenError {
-    /// The same, met on a medium that the journal has to itself. Nothing stands in for that: the error is to say which of
-    /// the two it was.
+    /// Returns the error as one of the separate journal medium. Nothing can replace that medium, so
+    /// the error must name it.
     pub(crate) fn of_journal(self) -> Self {
         match self {
             Self::Medium(error) => Self::JournalMedium(error),

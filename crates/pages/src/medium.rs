@@ -1,12 +1,12 @@
-//! What indexes store pages on. One of the three seams of the design.
+//! The interface to the storage that indexes store pages on. One of the three seams of the design.
 //!
 //! A medium is a set of extents of equal size. An extent is opened for a stream, written from its
-//! first page to its last in append units, and released as a whole. What was appended can be read at
-//! once and is durable after the next sync. Raw flash implements it with superblocks; a volume over
-//! several drives will with stripes, files with preallocated ranges.
+//! first page to its last in append units, and released as a whole. Appended pages can be read at
+//! once and are durable after the next sync. Raw flash implements a medium with superblocks, a
+//! volume over several drives with stripes, files with preallocated ranges.
 //!
-//! A medium may give back more bytes of a page than were appended (padding), another page than was
-//! asked for, or an older one: pages carry what it takes to notice.
+//! A medium may return more bytes of a page than were appended (padding), another page than the
+//! requested one, or an older one: pages contain the data to detect this.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -24,67 +24,68 @@ pub struct PageNo(pub u32);
 /// The sizes of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Bytes a page carries for the store, spare area included.
+    /// Bytes of a page that the store can use, spare area included.
     pub payload_bytes: u32,
-    /// Nominal page size in bytes: what a page in memory is charged.
+    /// The nominal page size in bytes: the size charged for a page in memory.
     pub page_bytes: u32,
-    /// Pages in an extent.
+    /// The number of pages of an extent.
     pub pages_per_extent: u32,
-    /// Extents the store may use.
+    /// The number of extents that the store may use.
     pub extents: u32,
-    /// Extents that it may have one day, of a medium that may grow; pointers are cut for so many. 0: it does not grow.
+    /// The largest number of extents of a medium that can grow. Pointers are sized for it. 0: the
+    /// medium does not grow.
     pub grows_to: u32,
-    /// Pages that are appended together.
+    /// The number of pages that are appended together.
     pub append_unit: u32,
-    /// Appends that make progress side by side.
+    /// The number of appends that progress in parallel.
     pub parallelism: u32,
 }
 
 impl Shape {
-    /// The extent that holds a page.
+    /// Returns the extent that holds a page.
     pub fn extent_of(&self, page: PageNo) -> ExtentId {
         ExtentId(page.0 / self.pages_per_extent)
     }
 
-    /// Page `index` of an extent.
+    /// Returns page `index` of an extent.
     pub fn page(&self, extent: ExtentId, index: u32) -> PageNo {
         PageNo(extent.0 * self.pages_per_extent + index)
     }
 
-    /// `pages`, rounded up to whole append units.
+    /// Returns `pages` rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
         pages.next_multiple_of(self.append_unit)
     }
 
-    /// Extents that hold `pages`.
+    /// Returns the number of extents that hold `pages` pages.
     pub fn extents_of(&self, pages: u32) -> usize {
         pages.div_ceil(self.pages_per_extent) as usize
     }
 
-    /// Nominal bytes of an extent.
+    /// Returns the nominal size of an extent in bytes.
     pub fn extent_bytes(&self) -> u64 {
         u64::from(self.pages_per_extent) * u64::from(self.page_bytes)
     }
 
-    /// Nominal bytes of all extents.
+    /// Returns the nominal size of all extents in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.extents) * self.extent_bytes()
     }
 }
 
-/// What a medium knows of the opening of an extent whose pages it cannot give.
+/// The record of an extent's opening, kept by the medium even if its pages cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedFor {
-    /// What it was opened for.
+    /// The stream that it was opened for.
     pub stream: Stream,
-    /// The run of the medium in which it was; later ones have higher numbers.
+    /// The run of the medium that opened it; later runs have higher numbers.
     pub run: u64,
     /// The generation that it was opened with.
     pub generation: u64,
 }
 
-/// What an extent is written for. A medium may keep streams apart: by place, by drive, or by when it
-/// writes them.
+/// The kind of data in an extent. A medium may separate streams: by place, by drive, or by the time
+/// of writing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub enum Stream {
@@ -96,33 +97,33 @@ pub enum Stream {
     Log = 2,
     /// The manifest: edits of the index.
     Manifest = 3,
-    /// Tables of the index, in extents of their own: each dies as a whole.
+    /// Tables of the index, in extents of their own: such an extent dies as a whole.
     Tables = 4,
 }
 
 impl Stream {
-    /// All of them.
+    /// All streams.
     pub const ALL: [Self; 5] =
         [Self::Objects, Self::Index, Self::Log, Self::Manifest, Self::Tables];
 
-    /// Whether it belongs to the journal: nothing in the index refers to it.
+    /// Whether the stream belongs to the journal: the index refers to none of its pages.
     pub const fn is_journal(self) -> bool {
         matches!(self, Self::Log | Self::Manifest)
     }
 }
 
-/// Why a medium did not do what it was asked to.
+/// The error of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MediumError {
-    /// This page was never written, is lost, or beyond correction. Others are not concerned.
+    /// This page was never written, is lost, or cannot be corrected. Other pages are not affected.
     Unreadable(PageNo),
-    /// There is less room than the medium's shape says. Free some and open the store again.
+    /// The medium has less space than its shape states. Free some and open the store again.
     NoSpace,
-    /// The device is gone, or a part of it that nothing else can stand in for.
+    /// The device is gone, or a part of it that nothing can replace.
     Gone,
-    /// The device takes no more writes. What is there can still be read.
+    /// The device accepts no more writes. Its contents can still be read.
     ReadOnly,
-    /// The operating system's error of this number.
+    /// The operating system's error with this number.
     Io(i32),
 }
 
@@ -140,25 +141,25 @@ impl fmt::Display for MediumError {
 
 impl std::error::Error for MediumError {}
 
-/// The seam. Reads, appends and releases are submitted by the call itself, in call order; the
-/// returned futures only wait for the end.
+/// A medium. Reads, appends and releases are submitted by the call itself, in call order; the
+/// returned futures only wait for completion.
 pub trait Medium: 'static {
-    /// The sizes of this medium; constant.
+    /// Returns the shape of this medium; constant.
     fn shape(&self) -> Shape;
 
-    /// An empty extent is going to be filled with pages of `stream`, for the `generation`th time.
+    /// Opens an empty extent, to be filled with pages of `stream`, for the `generation`th time.
     ///
     /// # Errors
-    /// [`MediumError::Gone`], [`MediumError::ReadOnly`], [`MediumError::NoSpace`].
+    /// Returns [`MediumError::Gone`], [`MediumError::ReadOnly`] or [`MediumError::NoSpace`].
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError>;
 
-    /// Writes one append unit, or a run of [`Self::run_pages`] at most, at `first`, which must be the next place of its open extent. The pages
-    /// can be read when the future is ready, and are durable after a [`Self::sync`] of their stream
-    /// that begins then.
+    /// Writes one append unit, or a run of at most [`Self::run_pages`] pages, at `first`. The pages
+    /// can be read when the future completes. They are durable after a [`Self::sync`] of their
+    /// stream that begins after that. Requires: `first` is the next page of its open extent.
     ///
     /// # Errors
-    /// All but [`MediumError::Unreadable`]. What of the unit is there is unknown then, and its extent
-    /// cannot be appended to any more.
+    /// Returns any error but [`MediumError::Unreadable`]. It is then unknown which pages were
+    /// written, and the extent cannot be appended to any more.
     fn append(
         &self,
         first: PageNo,
@@ -166,11 +167,11 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// Writes several append units from `first` on, all in one extent. One long write where the medium has
-    /// such.
+    /// Writes several append units from `first` on, all in one extent. A medium may do this as one
+    /// long write.
     ///
     /// # Errors
-    /// As [`Self::append`], for each unit.
+    /// Returns the errors of [`Self::append`], for each unit.
     fn append_run(
         &self,
         first: PageNo,
@@ -194,23 +195,25 @@ pub trait Medium: 'static {
         }
     }
 
-    /// Pages that a run of appends has at best, a multiple of the append unit. Where that is one unit, longer runs
-    /// gain nothing.
+    /// Returns the best length of a run of appends in pages, a multiple of the append unit. Longer
+    /// runs gain nothing.
     fn run_pages(&self) -> u32 {
         self.shape().append_unit
     }
 
-    /// What was appended to `stream` and was ready is durable when the future is ready.
+    /// Makes the completed appends to `stream` durable.
     ///
     /// # Errors
-    /// As [`Self::append`]. Nothing that was not durable before can be relied on then.
+    /// Returns the errors of [`Self::append`]. No page that was not durable before can be relied on
+    /// then.
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// [`Self::append_run`] of pages of `stream`, and the [`Self::sync`] that makes them durable. One operation where the medium
-    /// has such. Whoever calls waits: it may be submitted no sooner than the future is polled.
+    /// Executes [`Self::append_run`] for pages of `stream` and the [`Self::sync`] that makes them
+    /// durable. A medium may do this as one operation. It may be submitted only when the future is
+    /// polled, so the caller must wait for it.
     ///
     /// # Errors
-    /// As [`Self::append`].
+    /// Returns the errors of [`Self::append`].
     fn append_durably(
         &self,
         stream: Stream,
@@ -228,22 +231,24 @@ pub trait Medium: 'static {
     /// Reads one page.
     ///
     /// # Errors
-    /// [`MediumError::Unreadable`], [`MediumError::Gone`], [`MediumError::Io`].
+    /// Returns [`MediumError::Unreadable`], [`MediumError::Gone`] or [`MediumError::Io`].
     fn read(
         &self,
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
-    /// The same read for whoever is to carry it out without the medium, if that gives what [`Self::read`] would. What was wrong with it is for
-    /// [`Self::read`] to say, and to make good.
+    /// Returns a read of `page` that a caller can execute without the medium; `None` if it would
+    /// not return the same as [`Self::read`]. If it fails, call [`Self::read`], which reports the
+    /// error or repairs the page.
     fn file_read(&self, _page: PageNo) -> Option<FileRead> {
         None
     }
 
-    /// What else a page may be, for whoever found what [`Self::read`] gave to be wrong: what redundancy says, and where a
-    /// read may have given that, also what is stored. Any may be wrong as well. None where there is no redundancy, or none
-    /// is left.
+    /// Returns other versions of a page, for a caller that found the result of [`Self::read`] to be
+    /// damaged: the versions rebuilt from redundancy, and the stored one if [`Self::read`] may have
+    /// returned a rebuilt one. Each of them may be damaged too. Empty where no redundancy exists or
+    /// none is left.
     fn read_versions(
         &self,
         _page: PageNo,
@@ -252,11 +257,11 @@ pub trait Medium: 'static {
         ready(Vec::new())
     }
 
-    /// Reads `pages` pages of one extent, of which the last ones may never have been written. One
-    /// long read where the medium has such.
+    /// Reads `pages` pages of one extent. The last ones may never have been written. A medium may
+    /// do this as one long read.
     ///
     /// # Errors
-    /// For each page as [`Self::read`].
+    /// Returns the errors of [`Self::read`], for each page.
     fn read_run(
         &self,
         first: PageNo,
@@ -264,57 +269,60 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<Self>;
 
-    /// A client waits now for `page`, which is being read as a prefetch: it counts as a client's read
-    /// from now on. Does nothing if it is not being read.
+    /// Notifies the medium that a client now waits for `page`, which is being read as a prefetch:
+    /// the read counts as a client's read from now on. Does nothing if `page` is not being read.
     fn promote(&self, page: PageNo);
 
-    /// Whether clients' writes wait for background work (a write stall, as `RocksDB` calls it). As long as
-    /// they do, that is to have its share of the medium's time, about half of it, and not only what
-    /// clients' reads leave.
+    /// Sets whether clients' writes wait for background work (a write stall, as in `RocksDB`).
+    /// During a stall, background work should get its share of the medium's time, about half, and
+    /// not only the time that clients' reads leave.
     fn set_write_stall(&self, is_on: bool);
 
-    /// Whether background work of `class` is to wait with its next step, because clients need the medium.
-    /// Nobody is told when that ends: ask again, some milliseconds later.
+    /// Whether background work of `class` should wait with its next step, because clients need the
+    /// medium. The end is not signalled: ask again some milliseconds later.
     fn pauses(&self, _class: IoClass) -> bool {
         false
     }
 
-    /// Where appends to an extent go on after a power cut: nothing lies at or behind that place, and
-    /// units in front of it that were left out are out of the way of those behind it. Zero for an
-    /// empty extent. A medium on which any place can be written at any time gives zero always.
+    /// Returns the position where appends to an extent continue after a power cut. Nothing is
+    /// stored at or after this position, and missing units before it do not obstruct later units. 0
+    /// for an empty extent. A medium that can be written anywhere always returns 0.
     ///
     /// # Errors
-    /// As [`Self::read`] and [`Self::append`].
+    /// Returns the errors of [`Self::read`] and [`Self::append`].
     fn frontier(
         &self,
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
-    /// Whether an extent that was opened, and not released since, may be appended to after a power cut. A medium that keeps a
-    /// record of its own may have lost what it says of one, by damage: nothing can be appended to that before it is opened anew.
+    /// Whether an extent that was opened and not released since may be appended to after a power
+    /// cut. A medium with its own record of extents may have lost a part of it by damage. Nothing
+    /// can be appended to such an extent before it is opened again.
     fn knows(&self, _extent: ExtentId) -> bool {
         true
     }
 
-    /// Whether any place can be written at any time, so that [`Self::frontier`] tells nothing; constant.
-    /// What an extent held before it was released may show through where it was not written again.
+    /// Whether any place can be written at any time, so that [`Self::frontier`] returns no
+    /// information; constant. Old contents of an extent may be visible in pages that were not
+    /// rewritten since its release.
     fn is_written_anywhere(&self) -> bool {
         false
     }
 
-    /// Whether a page of an extent that cannot be read may be one that was written and synced, and is lost. Elsewhere it is one that a power
-    /// cut left half written, or of an extent of which nothing was synced.
+    /// Whether an unreadable page of an extent may have been written and synced, so that it is
+    /// lost. Otherwise it is a page that a power cut left half written, or one of an extent of
+    /// which nothing was synced.
     fn unreadable_is_lost(&self, _extent: ExtentId) -> bool {
         false
     }
 
-    /// What an extent was opened for last, if the medium knows that for certain, also of one whose pages it cannot give: it was not opened again
-    /// since and written durably.
+    /// Returns the last opening of an extent, if the medium knows it for certain: the extent was
+    /// not opened again since and written durably. The extent's pages may be unreadable.
     fn opened_for(&self, _extent: ExtentId) -> Option<OpenedFor> {
         None
     }
 
-    /// Makes an extent empty again. The store no longer refers to any of its pages.
+    /// Makes an extent empty again. Requires: the store refers to none of its pages.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -323,7 +331,7 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// How worn an extent is, which is to be opened for `stream`; the store opens the least worn one. Where nothing wears, how ill
-    /// it suits that stream.
+    /// Returns the wear of an extent, which is to be opened for `stream`. The store opens the least
+    /// worn one. On media without wear, the number says how badly the extent suits the stream.
     fn wear(&self, extent: ExtentId, stream: Stream) -> u32;
 }

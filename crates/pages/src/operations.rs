@@ -1,4 +1,4 @@
-//! What clients of an index ask for and are told, whichever index it is.
+//! Requests and results of clients, common to all indexes.
 
 use crate::error::EngineError;
 use crate::format::object::MAX_KEY_BYTES;
@@ -6,43 +6,45 @@ use crate::format::value::Value;
 use crate::journal::LogSync;
 use runtime::{Carrier, Nanos};
 
-/// What a Get found, and what it took.
+/// The result of a get, and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lookup {
     /// The value, if the key has one.
     pub value: Option<Value>,
-    /// Flash reads it took.
+    /// The number of flash reads.
     pub flash_reads: u32,
-    /// Time that it waited for them; absent where an index does not tell.
+    /// The time that it waited for the reads; `None` if the index does not measure it.
     pub reading: Option<Nanos>,
 }
 
-/// Reads of one look-up.
+/// The reads of one look-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// How many.
+    /// The number of reads.
     pub count: u32,
-    /// Time that it waited for them.
+    /// The time that the look-up waited for them.
     pub time: Nanos,
 }
 
-/// How a write is done.
+/// The options of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteOptions {
-    /// When it goes ahead at all.
+    /// The condition for the write.
     pub condition: Condition,
-    /// When it is acknowledged, if not as the design has it. Where memory survives a power cut, every
-    /// acknowledged write does, whatever this says.
+    /// When the write is acknowledged; `None` for the design's default. Where memory survives a
+    /// power cut, every acknowledged write survives, whatever this is.
     pub sync: Option<LogSync>,
 }
 
-/// How a batch is written.
+/// The options of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BatchOptions {
     /// See [`WriteOptions::sync`].
     pub sync: Option<LogSync>,
-    /// The batch deletes more than it puts, its writer says: a full store takes it as it takes deletes, as long as the room lasts that
-    /// puts leave for such batches ([`MemtableLimits::leaves_room`](crate::front::MemtableLimits::leaves_room)). Where none is left for them it is a put.
+    /// Whether the batch deletes more than it puts, as declared by its writer. A full store accepts
+    /// it like a delete, as long as there is room that puts leave for such batches
+    /// ([`MemtableLimits::leaves_room`](crate::front::MemtableLimits::leaves_room)). If no room is
+    /// reserved for them, the batch is treated as a put.
     pub makes_room: bool,
 }
 
@@ -52,26 +54,26 @@ impl From<Condition> for WriteOptions {
     }
 }
 
-/// When a conditional write goes ahead.
+/// The condition under which a write is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Condition {
-    /// Whatever is there.
+    /// Always.
     #[default]
     Always,
-    /// Only over an existing value.
+    /// Only if the key has a value.
     MustExist,
-    /// Only where there is no value.
+    /// Only if the key has no value.
     MustNotExist,
 }
 
-/// What a client's write does to the room that there is.
+/// The effect of a client's write on the free space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// It takes some.
+    /// Uses space.
     Put,
-    /// It makes some.
+    /// Frees space.
     Delete,
-    /// It takes some, and makes more ([`BatchOptions::makes_room`]).
+    /// Uses space, and frees more ([`BatchOptions::makes_room`]).
     Exchange,
 }
 
@@ -84,25 +86,25 @@ impl Kind {
 /// Whether clients may write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fullness {
-    /// They may, or wait for collection to make room.
+    /// They may, or wait for collection to free space.
     Room,
-    /// Only deletes: something is used up, and there is no garbage left to collect.
+    /// Only deletes: a resource is used up, and no garbage is left to collect.
     Full(UsedUp),
     /// Not even deletes can be flushed.
     Stuck,
 }
 
-/// What a full store has no more of.
+/// The resource that a full store lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UsedUp {
     /// Space on the medium.
     Space,
-    /// The memory that its index may take, of so many bytes.
+    /// The memory for the index, with its limit in bytes.
     IndexMemory(u64),
 }
 
 impl Fullness {
-    /// Carries it.
+    /// Carries the state.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         let (mut kind, mut bytes) = match *self {
             Self::Room => (0, 0),
@@ -122,7 +124,7 @@ impl Fullness {
         Some(())
     }
 
-    /// What clients lack whose writes are refused.
+    /// Returns the resource that clients lack if their writes are refused.
     pub(crate) fn used_up(self) -> UsedUp {
         match self {
             Self::Full(used_up) => used_up,
@@ -130,21 +132,21 @@ impl Fullness {
         }
     }
 
-    /// Whether a write is refused, where memtables have room for it or not.
+    /// Whether a write is refused. `has_room`: whether the memtables have room for it.
     pub(crate) fn refuses(self, kind: Kind, has_room: bool) -> bool {
         match self {
             Self::Room => false,
-            // Deletes make room: they go ahead as soon as the memtable takes them.
+            // Deletes free space: they proceed as soon as the memtable accepts them.
             Self::Full(_) => kind == Kind::Put,
             Self::Stuck => kind != Kind::Delete || !has_room,
         }
     }
 }
 
-/// A key has 1 to 255 bytes, as SNIA's API has it.
+/// Checks the length of a key: 1 to 255 bytes, as in SNIA's KV API.
 ///
 /// # Errors
-/// [`EngineError::KeyLength`].
+/// Returns [`EngineError::KeyLength`] for any other length.
 pub fn check_key(key: &[u8]) -> Result<(), EngineError> {
     if (1..=MAX_KEY_BYTES).contains(&key.len()) {
         Ok(())

@@ -1,14 +1,14 @@
-//! What every index is told: what it runs on, and bounds that all options share.
+//! Options common to all indexes: resources, and limits of values.
 
 use std::ops::RangeInclusive;
 
-/// Bytes of a memtable before it is flushed. What a drive has room for is found out when it is set
-/// up: memtables are part of its dumps.
+/// The allowed sizes of a memtable before its flush, in bytes. Whether a drive has room for its
+/// memtables is checked at setup, because they are part of its dumps.
 pub const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
-/// Full memtables that may wait.
+/// The allowed numbers of frozen memtables that wait for their flush.
 pub const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 
-/// What an index has to be told about its surroundings.
+/// The resources that an index may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Memory for the index, in bytes: level lists, prefixes, range pointers, pinned segments and

@@ -1,10 +1,11 @@
-//! A store at rest: what of it a dump leaves out, so that it can be put down and taken up again as if nothing had
-//! been in between.
+//! The state of a store at rest that a dump leaves out. With it, a store can be saved and restored
+//! as if it had never stopped.
 //!
-//! A dump (`dump`) has what must survive a power cut, and a recovery begins a life of its own: counters at
-//! zero, caches empty, extents looked at before they are filled further. Simulations that go on from a loaded drive are to
-//! do exactly what they would have done behind the load, so the rest is carried as well. That is little,
-//! as long as nothing is under way: [`Front::unrest`] and [`PageStore::unrest`] say what is.
+//! A dump (`dump`) holds the state that must survive a power cut. A recovery starts with counters
+//! at zero and empty caches, and checks extents before it fills them further. A simulation that
+//! continues from a loaded drive must behave exactly as it would have without the interruption, so
+//! the remaining state is carried too. It is small while nothing is in progress: [`Front::unrest`]
+//! and [`PageStore::unrest`] report activities that prevent this.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ use crate::operations::Fullness;
 use crate::store::PageStore;
 use crate::store::extent::State;
 
-/// Why a store cannot be put down: what is under way.
+/// The activity because of which a store cannot be saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotAtRest(pub &'static str);
 
@@ -28,20 +29,20 @@ impl fmt::Display for NotAtRest {
 
 impl std::error::Error for NotAtRest {}
 
-/// The first of these that is so.
+/// Checks that no condition in `all` is true.
 ///
 /// # Errors
-/// [`NotAtRest`].
+/// Returns [`NotAtRest`] with the first condition that is true.
 pub fn first_unrest(all: &[(bool, &'static str)]) -> Result<(), NotAtRest> {
     let first = all.iter().find(|(is_so, _)| *is_so);
     first.map_or(Ok(()), |(_, what)| Err(NotAtRest(what)))
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Whether nothing is under way that [`Self::carry`] would lose.
+    /// Checks that nothing is in progress that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// Returns [`NotAtRest`] if an activity is in progress.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (!self.is_healthy(), "background work has stopped for good"),
@@ -55,7 +56,7 @@ impl<M: Medium> PageStore<M> {
         ])
     }
 
-    /// Carries what a store at rest has besides what is in its dump.
+    /// Carries the state of a store at rest that is not in its dump.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.shared_reads.shared, Carrier::u64)?;
         by.cell(&self.rebuilt_reads, Carrier::u64)?;
@@ -66,10 +67,10 @@ impl<M: Medium> PageStore<M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// Whether nothing is under way that [`Self::carry`] would lose.
+    /// Checks that nothing is in progress that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// Returns [`NotAtRest`] if an activity is in progress.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (self.log.borrow().is_some(), "it has a log, which goes on by itself"),
@@ -79,7 +80,7 @@ impl<M: Medium> Front<M> {
         ])
     }
 
-    /// Carries what a front at rest has besides what is in the dump of its store.
+    /// Carries the state of a front at rest that is not in its store's dump.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         for count in [&self.writes, &self.user_bytes, &self.stalls] {
             by.cell(count, Carrier::u64)?;
@@ -94,8 +95,9 @@ impl<M: Medium> Front<M> {
     }
 }
 
-/// Carries the names of the tasks that wait for work, in the order in which they will be woken: all of `tasks`, and nobody
-/// else. They have to be started in that order, each when the one before it waits.
+/// Carries the names of the tasks that wait for work, in the order in which they will be woken.
+/// Requires: exactly `tasks` wait. The caller must start them in the returned order, each after the
+/// previous one waits.
 pub fn carry_tasks<M: Medium>(
     store: &PageStore<M>,
     tasks: &[&'static str],

@@ -1,16 +1,16 @@
-//! Planted faults of what every index stands on: deliberate bugs that the model tests must catch.
-//! Compiled in only with the feature `planted-faults`, which nothing but tests asks for.
+//! Planted faults of the page layer: deliberate bugs that the model tests must catch. Compiled in
+//! only with the feature `planted-faults`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Accept pages whose checksum or number is wrong.
     SkipChecksum,
-    /// Release a collected extent before readers that may still use it are gone.
+    /// Release a collected extent before readers that may still use it have finished.
     ReleaseEarly,
     /// Do not hold an epoch while reading.
     ReadWithoutEpoch,
-    /// Garbage collection does not look whether a key was overwritten while it worked.
+    /// Garbage collection does not check whether a key was overwritten meanwhile.
     CollectWithoutRecheck,
     /// A flush publishes before its pages are durable.
     PublishBeforeDurable,
@@ -18,17 +18,18 @@ pub enum Fault {
     DumpWithoutFrozen,
     /// Release segments although a snapshot may still read them.
     ReleaseUnderSnapshot,
-    /// Move values away although a snapshot leads to where they were.
+    /// Move values although a snapshot refers to their old place.
     MoveUnderSnapshot,
     /// A flush of the hash table does not wait for the log.
     TableBeforeLog,
     /// The log is trimmed when a memtable is frozen, not when it is flushed.
     TrimLogEarly,
-    /// A recovery takes what is there of a torn group of the log or the manifest.
+    /// A recovery accepts the readable part of a torn group of the log or the manifest.
     TakeTornGroup,
     /// A recovery replays groups of the log that were trimmed and not erased yet.
     ReplayTrimmedLog,
-    /// Believe whole pages from elsewhere, from another life of their extent, or of another store.
+    /// Accept intact pages of another place, of an earlier generation of their extent, or of
+    /// another store.
     BelieveStalePages,
     /// An edit is committed before the segments that it refers to are durable.
     CommitBeforeSegments,
@@ -38,16 +39,16 @@ pub enum Fault {
     DeleteNotLogged,
     /// A write is acknowledged before its group of the log is durable.
     AcknowledgeEarly,
-    /// A collected extent is released before what was moved out of it is durable.
+    /// A collected extent is released before its moved objects are durable.
     ReleaseBeforeMoved,
-    /// A page of log or manifest that cannot be read is held for old, and not needed, whatever lies behind it.
+    /// An unreadable page of log or manifest counts as old and not needed, whatever follows it.
     UnreadableIsOld,
-    /// One that is old is held for needed.
+    /// An old unreadable page counts as needed.
     UnreadableIsNeeded,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 20] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
@@ -72,5 +73,5 @@ impl Fault {
     ];
 }
 
-/// Which fault is planted, if any.
+/// The planted fault, if any.
 pub type Planted = planted::Planted<Fault>;

@@ -1,4 +1,4 @@
-//! Writes as bytes: in dumps and in the log.
+//! The encoding of writes in dumps and in the log.
 
 use bytes::Bytes;
 
@@ -8,22 +8,23 @@ use crate::format::object::Sequence;
 use crate::format::value::Value;
 use crate::memtable::Entry;
 
-/// A write that was read back.
+/// A decoded write.
 pub(crate) struct Record<'a> {
     pub key: &'a [u8],
     pub sequence: Sequence,
     pub entry: Entry,
 }
 
-/// A value of that many bytes is shared by [`Records`]; a shorter one takes less if it is copied.
+/// Values of at least this many bytes are shared by [`Records`]; copying a shorter one uses less
+/// memory.
 const SHARED_FROM: usize = 128;
 
-/// Writes that wait to become bytes. Their values are shared meanwhile: where a log is written more slowly than clients
-/// write, as much waits as memtables hold.
+/// Writes that wait to be encoded. Their values are shared meanwhile: if the log is written more
+/// slowly than clients write, as many bytes wait as the memtables hold.
 #[derive(Default)]
 pub(crate) struct Records {
     out: Writer,
-    /// Values that are not in it: in front of which byte each belongs, in order.
+    /// Values that are not in `out`, in order, each with the offset at which it belongs.
     shared: Vec<(usize, Bytes)>,
 }
 
@@ -41,7 +42,7 @@ impl Records {
         }
     }
 
-    /// All of them as [`write_record`] writes them. Cost: a copy.
+    /// Returns all writes, encoded as by [`write_record`]. Cost: one copy.
     pub(crate) fn finish(self) -> Vec<u8> {
         let out = self.out.finish();
         if self.shared.is_empty() {
@@ -85,7 +86,8 @@ pub(crate) fn write_record(out: &mut Writer, key: &[u8], sequence: Sequence, ent
     }
 }
 
-/// The next write; `None` if it is none, or its value has more than `longest` bytes.
+/// Decodes the next write; `None` if the bytes are not a write, or its value has more than
+/// `longest` bytes.
 pub(crate) fn read_record<'a>(input: &mut Reader<'a>, longest: u32) -> Option<Record<'a>> {
     let key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
     let sequence = input.counter()?;

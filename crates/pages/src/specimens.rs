@@ -1,5 +1,5 @@
-//! Specimens for fuzz tests of indexes: keys, values, memtables and extents made from a seed, on a
-//! small medium. Compiled for tests only.
+//! Specimens for fuzz tests of indexes: keys, values, memtables and extents generated from a seed,
+//! for a small medium. Compiled for tests only.
 
 use runtime::Rng;
 
@@ -11,7 +11,7 @@ use crate::memtable::{Entry, Memtables};
 use crate::store::changes::Counts;
 use crate::store::extents::Extents;
 
-/// A small medium.
+/// The shape of a small medium.
 pub const SHAPE: Shape = Shape {
     payload_bytes: 1056,
     page_bytes: 1024,
@@ -22,27 +22,27 @@ pub const SHAPE: Shape = Shape {
     parallelism: 4,
 };
 
-/// The pointers of that medium.
+/// Returns the pointer format of that medium.
 pub fn pointers() -> PointerFormat {
     PointerFormat::new(&SHAPE)
 }
 
-/// The identity that sealed pages have.
+/// The identity of sealed pages.
 pub const IS: Identity =
     Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), run: 0 };
 
-/// A page as it lies on the medium.
+/// Returns a page as stored on the medium.
 pub fn sealed(page: Vec<u8>) -> Vec<u8> {
     page::seal(page, IS).bytes().to_vec()
 }
 
-/// A value of at most `most` bytes, real or synthetic.
+/// Returns a value of at most `most` bytes, real or synthetic.
 pub fn value(rng: &mut Rng, most: u64) -> Value {
     let synthetic = Value::Synthetic { seed: rng.next_u64(), len: rng.below(most + 1) as u32 };
     if rng.chance(0.5) { synthetic } else { Value::from_bytes(&synthetic.to_bytes()) }
 }
 
-/// Keys in order: of one length, or of several.
+/// Returns keys in order, of one length or of several.
 pub fn keys(rng: &mut Rng, most: u64) -> Vec<Vec<u8>> {
     let is_even = rng.chance(0.5);
     let first = rng.below(1 << 20);
@@ -55,12 +55,12 @@ pub fn keys(rng: &mut Rng, most: u64) -> Vec<Vec<u8>> {
     (0..=rng.below(most)).map(|i| key(i, rng)).collect()
 }
 
-/// What a write leaves.
+/// Returns a random entry: a value or a tombstone.
 pub fn entry(rng: &mut Rng) -> Entry {
     rng.chance(0.8).then(|| value(rng, 60))
 }
 
-/// Memtables, of which the last one is empty.
+/// Returns memtables, of which the active one is empty.
 pub fn memtables(rng: &mut Rng) -> Memtables {
     let mut memtables = Memtables::default();
     let mut sequence = 0;
@@ -75,7 +75,7 @@ pub fn memtables(rng: &mut Rng) -> Memtables {
     memtables
 }
 
-/// Extents that have been used.
+/// Returns extents that have been used.
 pub fn extents(rng: &mut Rng) -> Extents {
     let mut extents = Extents::new(SHAPE);
     for stream in [Stream::Objects, Stream::Index] {
@@ -97,7 +97,7 @@ pub fn extents(rng: &mut Rng) -> Extents {
     extents
 }
 
-/// Does with extents what a store does with them.
+/// Calls on `extents` the operations that a store uses.
 pub fn walk_extents(extents: &Extents) {
     for (id, extent) in extents.iter() {
         assert!((0.0..=1.0).contains(&extents.utilisation(extent)), "{id:?} {extent:?}");

@@ -1,16 +1,16 @@
-//! What a store did, counted.
+//! Counters of a store.
 
 use runtime::{Carrier, Nanos};
 use serde::Serialize;
 
 use crate::medium::Stream;
 
-/// Gets by the number of flash reads they took.
+/// Counts of gets by their number of flash reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts(Vec<u64>);
 
 impl ReadCounts {
-    /// Counts a Get that took so many reads.
+    /// Counts a get with `reads` flash reads.
     pub fn add(&mut self, reads: u32) {
         let index = reads as usize;
         if self.0.len() <= index {
@@ -19,17 +19,17 @@ impl ReadCounts {
         self.0[index] += 1;
     }
 
-    /// Gets by reads: the index is the number of flash reads.
+    /// Returns the number of gets for each number of flash reads, which is the index.
     pub fn counts(&self) -> &[u64] {
         &self.0
     }
 
-    /// Most reads any Get took.
+    /// Returns the largest number of reads of any get.
     pub fn max(&self) -> usize {
         self.0.len().saturating_sub(1)
     }
 
-    /// Mean reads per Get; 0 without any.
+    /// Returns the mean number of reads per get; 0 without any get.
     pub fn mean(&self) -> f64 {
         let gets: u64 = self.0.iter().sum();
         let reads: u64 = self.0.iter().zip(0..).map(|(count, reads)| count * reads).sum();
@@ -37,18 +37,18 @@ impl ReadCounts {
     }
 }
 
-/// What a merge accelerator did.
+/// The work of a merge accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceleratorWork {
-    /// Merges it did.
+    /// Merges done.
     pub merges: u64,
-    /// Merges it should have done and left to the processor: entries too long, or a copy damaged.
+    /// Merges left to the processor, because an entry was too long or a copy was damaged.
     pub left_to_processor: u64,
-    /// Bytes of its inputs.
+    /// Bytes of the inputs.
     pub bytes: u64,
-    /// Pages written for it to read, and for nothing else.
+    /// Pages written only as input for the accelerator.
     pub pages_copied: u64,
-    /// Time it was at work.
+    /// Time in use.
     pub busy: Nanos,
 }
 
@@ -63,15 +63,15 @@ impl AcceleratorWork {
 /// Counters since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
-    /// Flash reads per Get.
+    /// Flash reads per get.
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
-    /// Pages that were not what they should be, and were rebuilt from the medium's redundancy.
+    /// Damaged pages that were rebuilt from the medium's redundancy.
     pub rebuilt_reads: u64,
-    /// Meta segments that client commands read and that did not have the key.
+    /// Meta segments that client commands read without finding the key.
     pub vain_meta_reads: u64,
-    /// Bloom filters that client commands asked.
+    /// Bloom filters that client commands probed.
     pub filter_probes: u64,
     /// Gets that found a value.
     pub gets_found: u64,
@@ -83,7 +83,7 @@ pub struct EngineStats {
     pub user_bytes: u64,
     /// Writes that had to wait for room.
     pub stalls: u64,
-    /// Time writes waited for room, in total.
+    /// The total time that writes waited for room.
     pub stalled: Nanos,
     /// Memtables flushed.
     pub flushes: u64,
@@ -93,44 +93,44 @@ pub struct EngineStats {
     pub compactions: Vec<u64>,
     /// Entries that went through merges, flushes included.
     pub merged_entries: u64,
-    /// Entries dropped because a newer one of their key was met.
+    /// Entries dropped because a newer entry of their key was found.
     pub dropped_duplicates: u64,
-    /// The merge accelerator's share; zeros without one.
+    /// The work of the merge accelerator; zeros without one.
     pub accelerator: AcceleratorWork,
     /// Data extents collected.
     pub gc_data_extents: u64,
     /// Meta extents collected.
     pub gc_meta_extents: u64,
-    /// Data extents kept as they are, because a page with something in use cannot be read.
+    /// Data extents quarantined, because a page that is in use is damaged or cannot be read.
     pub gc_quarantined_extents: u64,
     /// Extents released without moving anything.
     pub gc_empty_extents: u64,
-    /// Objects that garbage collection looked at.
+    /// Objects that garbage collection examined.
     pub gc_objects_seen: u64,
     /// Objects that garbage collection re-inserted.
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
-    /// Groups of segments that merges wrote, and that collections copied.
+    /// Groups of segments that compactions wrote.
     pub groups_written: u64,
-    /// See [`Self::groups_written`].
+    /// Groups of segments that garbage collections copied.
     pub groups_moved: u64,
-    /// What caches had for clients; zeros without any.
+    /// Cache hits and misses of clients; zeros without caches.
     pub caches: CacheStats,
-    /// What iterators did.
+    /// The work of iterators.
     pub iterators: IteratorStats,
-    /// Snapshots that were taken from their iterators, because memory or space ran out.
+    /// Snapshots that expired because memory or space ran out.
     pub snapshots_expired: u64,
-    /// What became of tables, where levels are made of them.
+    /// The work on tables, in designs whose levels consist of them.
     pub tables: TableStats,
-    /// Times the level plan was made again because level lists outgrew it.
+    /// The number of times that the level plan was recomputed because level lists outgrew it.
     pub replans: u64,
-    /// Most bytes of index memory in use at any time.
+    /// The highest use of index memory, in bytes.
     pub peak_index_bytes: u64,
 }
 
 impl ReadCounts {
-    /// Carries all of them.
+    /// Carries all counts.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.list(&mut self.0, Carrier::u64)
     }
@@ -210,7 +210,7 @@ impl EngineStats {
         tables.carry(by)
     }
 
-    /// Everything in use was moved out of an extent of `stream`.
+    /// Counts a collected extent of `stream`.
     pub(crate) fn count_collected(&mut self, stream: Stream) {
         match stream {
             Stream::Objects => self.gc_data_extents += 1,
@@ -219,18 +219,18 @@ impl EngineStats {
     }
 }
 
-/// What clients found in the caches of a tree, in counts.
+/// Cache hits and misses of clients of an LSM-tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
-    /// Pages of the index that were there.
+    /// Index pages found in the cache.
     pub page_hits: u64,
-    /// Those that were read.
+    /// Index pages read from the medium.
     pub page_misses: u64,
-    /// Values that were there, by themselves or in a page.
+    /// Values found in a cache, alone or in a cached page.
     pub value_hits: u64,
-    /// Those that were read.
+    /// Values read from the medium.
     pub value_misses: u64,
-    /// Values that were there in a page of them.
+    /// Values found in a cached page of values.
     pub value_page_hits: u64,
 }
 
@@ -241,7 +241,7 @@ impl CacheStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -254,7 +254,7 @@ impl CacheStats {
     }
 }
 
-/// What flushes and compactions did with tables, in counts.
+/// The work of flushes and compactions on tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableStats {
     /// Pages of tables that flushes wrote.
@@ -263,21 +263,21 @@ pub struct TableStats {
     pub written_pages: u64,
     /// Pages of tables that compactions read.
     pub read_pages: u64,
-    /// Tables that were moved to the next level as they are.
+    /// Tables that were moved to the next level without rewriting.
     pub moves: u64,
     /// Compactions of L0 into L0.
     pub intra_l0: u64,
-    /// Most tables that L0 had at a time.
+    /// The largest number of tables in L0.
     pub most_in_l0: u64,
-    /// Times that a compaction below L0 stopped, for one out of L0 or for clients.
+    /// The number of pauses of compactions below L0, for a compaction out of L0 or for clients.
     pub yields: u64,
-    /// For how long in all, in nanoseconds.
+    /// The total duration of these pauses, in nanoseconds.
     pub yielded_ns: u64,
-    /// Compactions that were given up for one out of L0.
+    /// Compactions that were aborted for a compaction out of L0.
     pub discarded_jobs: u64,
-    /// Pages of tables that those had written for nothing; they are not among `written_pages`.
+    /// Pages of tables that the aborted compactions had written; not counted in `written_pages`.
     pub discarded_written_pages: u64,
-    /// Pages that they had read for nothing.
+    /// Pages that the aborted compactions had read.
     pub discarded_read_pages: u64,
 }
 
@@ -312,7 +312,7 @@ impl TableStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`; the most of L0 is the most ever.
+    /// Returns the counts since `before`. `most_in_l0` stays the maximum since the start.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -331,34 +331,34 @@ impl TableStats {
     }
 }
 
-/// What iterators did, in counts.
+/// The work of iterators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {
-    /// Iterators made.
+    /// Iterators created.
     pub created: u64,
     /// Seeks.
     pub seeks: u64,
     /// Nexts.
     pub nexts: u64,
-    /// Entries passed without giving a pair: tombstones.
+    /// Entries skipped without returning a pair: tombstones.
     pub skipped: u64,
     /// Commands that used up their skip budget.
     pub skips_cut_short: u64,
-    /// Segments read while a Seek waited, all of its levels at once.
+    /// Segments read while a Seek waited, from all levels in parallel.
     pub seek_index_reads: u64,
-    /// Segments read while a Next waited, because nobody had asked for them before.
+    /// Segments read while a Next waited, because they had not been prefetched.
     pub next_index_reads: u64,
-    /// Segments read ahead.
+    /// Segments prefetched.
     pub index_prefetches: u64,
-    /// Segments read ahead that a command had to wait for all the same.
+    /// Segments prefetched that a command still had to wait for.
     pub index_prefetch_waits: u64,
-    /// Values read ahead.
+    /// Values prefetched.
     pub value_prefetches: u64,
-    /// Values read ahead that a command had to wait for all the same.
+    /// Values prefetched that a command still had to wait for.
     pub value_prefetch_waits: u64,
-    /// Values read ahead for nothing.
+    /// Values prefetched and not used.
     pub value_prefetches_wasted: u64,
-    /// Values found in a page that the iterator still had.
+    /// Values found in a page that the iterator still held.
     pub page_hits: u64,
 }
 
@@ -397,7 +397,7 @@ impl IteratorStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// What was counted since `before`.
+    /// Returns the counts since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -418,7 +418,7 @@ impl IteratorStats {
     }
 }
 
-/// Memory by use, in bytes of the device.
+/// Memory in use by purpose, in bytes of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Keys and addresses of all level lists.
@@ -431,18 +431,18 @@ pub struct MemoryUse {
     pub pinned_segments: u64,
     /// Bloom filters of unpinned segments.
     pub filters: u64,
-    /// Where each bucket page of a hash table is.
+    /// The directory of a hash table: the place of each bucket page.
     pub directory: u64,
-    /// What is cached of an index: bucket pages of a hash table; pages and values of an LSM-tree.
+    /// Caches of the index: bucket pages of a hash table; pages and values of an LSM-tree.
     pub caches: u64,
     /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
     pub memtables: u64,
-    /// Pages that compactions have in hand; not part of the index budget either.
+    /// Pages held by compactions; not part of the index budget either.
     pub compaction_buffers: u64,
 }
 
 impl MemoryUse {
-    /// What counts against the index budget.
+    /// Returns the bytes that count against the index budget.
     pub fn index_bytes(&self) -> u64 {
         let lists = self.level_lists + self.prefixes + self.range_pointers;
         lists + self.pinned_segments + self.filters + self.directory + self.caches
