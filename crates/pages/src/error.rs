@@ -115,8 +115,8 @@ pub enum Failure {
     Medium(MediumError),
     /// The separate medium of log and manifest failed.
     JournalMedium(MediumError),
-    /// The recovered state contradicts itself about what is in use, although all of it passes its
-    /// checksums.
+    /// The recovered state contradicts itself about the items in use, although all of it passes
+    /// its checksums.
     Inconsistent(&'static str),
 }
 
