@@ -1,12 +1,13 @@
-//! The frame of garbage collection, which tree and hash table share: a task that keeps extents free.
+//! The part of garbage collection that the LSM-tree and the hash table share: a task that keeps
+//! extents free.
 //!
-//! An extent in which nothing is in use is released as it is. Otherwise, when free extents run low, a
-//! victim is read batch by batch, and those of its objects that the index still leads to are
-//! re-inserted in the memtable as if newly written; what is in use of an index's own pages is copied.
-//! Then the extent is retired. A page that is damaged keeps the extent as it is, until the store is opened again; one that cannot be
-//! read does so for a while (`store::unread`).
+//! An extent without live items is released unread. Otherwise, when few extents are free, a victim
+//! is read in batches. Its objects that the index still refers to are re-inserted in the memtable
+//! as if newly written; live index pages are copied. Then the extent is retired. An extent with a
+//! damaged page is kept unchanged until the store is opened again; one with an unreadable page is
+//! kept for a while (`store::unread`).
 //!
-//! What an index has to say about it comes through [`Collected`].
+//! The index takes part through [`Collected`].
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -29,90 +30,91 @@ use crate::store::PageStore;
 use crate::store::extent::State;
 use crate::store::unread::PAUSE;
 
-/// What the collector asks of an index.
+/// The index, as the collector uses it.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
 pub trait Collected<M: Medium>: Index + 'static {
-    /// Parts of a batch of pages that are under way side by side, when objects are collected.
+    /// The number of parts of a batch of pages that are processed in parallel when objects are
+    /// collected.
     const PARTS: u32;
 
-    /// The pages.
+    /// Returns the page store.
     fn store(&self) -> &Rc<PageStore<M>>;
 
-    /// Where objects that are in use go.
+    /// Returns the front, into which live objects are re-inserted.
     fn front(&self) -> &Front<M>;
 
-    /// Where the work is counted.
+    /// Returns the counters of the work.
     fn stats(&self) -> &RefCell<EngineStats>;
 
-    /// Whether a closed extent with nothing in use is the collector's to release.
+    /// Whether the collector may release a closed extent without live items.
     fn may_release(&self, id: ExtentId) -> bool;
 
-    /// Whether an extent's count of what is in use can be relied on. Otherwise it is read first.
+    /// Whether an extent's count of live items is reliable. Otherwise the extent is read first.
     fn count_is_certain(&self, id: ExtentId) -> bool;
 
-    /// The extent to collect next, if free ones run low.
+    /// Returns the extent to collect next, if few extents are free.
     fn victim(&self) -> Option<ExtentId>;
 
-    /// An extent of the index to collect while objects are, if one is worth it.
+    /// Returns an index extent to collect in parallel to objects, if one is worth it.
     fn index_victim(&self) -> Option<ExtentId>;
 
-    /// Whether what is moved cannot be flushed before space comes from elsewhere.
+    /// Whether moved objects cannot be flushed before space is freed elsewhere.
     fn is_starved(&self) -> bool;
 
-    /// Re-inserts ([`reinsert`]) those of `candidates` that the index leads to at that instant.
+    /// Re-inserts ([`reinsert`]) the `candidates` that the index refers to at that moment.
     async fn keep_live(self: &Rc<Self>, candidates: Vec<Candidate>) -> Result<(), Stopped>;
 
-    /// Copies what is in use of an extent with pages of the index.
+    /// Copies the live pages of an index extent.
     async fn copy_index(&self, id: ExtentId) -> Result<(), Stopped>;
 
-    /// Whether memory is lost when power fails, and what was moved there with it.
+    /// Whether a power cut loses the memtables, including the objects moved into them.
     fn is_journaled(&self) -> bool;
 
-    /// Retires an extent that nothing refers to; with a note in the manifest, if there is one.
+    /// Retires an extent that nothing refers to, with a note in the manifest, if there is one.
     fn retire(self: &Rc<Self>, id: ExtentId);
 
-    /// An extent has gone: lets clients of a full store write again if that gave them room.
+    /// Lets clients of a full store write again if enough space was freed.
     fn note_room(&self);
 
-    /// There is nothing to collect: considers whether the store is full.
+    /// Called when nothing can be collected: decides whether the store is full.
     fn rest(&self) -> Next;
 }
 
-/// What the collector does when it has nothing to collect.
+/// The next step of a collector that has nothing to collect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// There may be something now.
+    /// Look for a victim again.
     LookAgain,
-    /// Something has to happen first.
+    /// Wait for an event.
     Wait,
 }
 
 /// An object of a victim.
 pub struct Candidate {
-    /// Where it begins.
+    /// The pointer to its first page.
     pub pointer: Pointer,
     /// Its key.
     pub key: Box<[u8]>,
     pub(crate) sequence: Sequence,
-    /// The page it begins in.
+    /// The contents of its first page.
     image: PageImage,
     _place: Place,
 }
 
-/// Why an extent could not be emptied.
+/// The reason why an extent could not be emptied.
 pub enum Stopped {
-    /// The medium failed, or a page of the index is damaged, so nobody can tell what is in use.
+    /// The medium failed, or an index page is damaged, so that it is unknown which items are live.
     Failed(EngineError),
-    /// A page of it that may hold something in use is damaged: it must not be released.
+    /// A page of the extent that may be in use is damaged: the extent must not be released.
     Damaged,
-    /// A page of it cannot be read, perhaps for a moment.
+    /// A page of the extent cannot be read, perhaps only for a moment.
     Unreadable,
-    /// What is moved could not be flushed: space has to come from elsewhere first.
+    /// The moved objects could not be flushed: space must be freed elsewhere first.
     Starved,
 }
 
 impl Stopped {
-    /// What an error that was met in the extent itself means.
+    /// Returns the reason for an error in the extent itself.
     pub fn by(error: EngineError) -> Self {
         match error {
             EngineError::Corrupt(_, PageFault::Unreadable) => Self::Unreadable,
@@ -121,7 +123,7 @@ impl Stopped {
         }
     }
 
-    /// Of two reasons the one that says more.
+    /// Returns the more serious of two reasons.
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (_, failed @ Self::Failed(_)) => failed,
@@ -131,7 +133,7 @@ impl Stopped {
     }
 }
 
-/// The task that keeps extents free, for ever.
+/// Runs the collector task, which keeps extents free. Does not return.
 pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
     loop {
         index.note_room();
@@ -155,7 +157,8 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             continue;
         }
         flush_what_was_moved(&*index);
-        // Nobody knows whether the store is full before what is under way has ended, and what could not be read was tried again.
+        // Whether the store is full is only known after the collections in progress have ended and
+        // unreadable extents were tried again.
         let is_open = || index.front().collects_index.get() || index.store().reads_again_soon();
         if is_open() || index.rest() == Next::Wait {
             index.store().work.notified().await;
@@ -163,7 +166,8 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
     }
 }
 
-/// Moves what is in use out of an extent and retires it. Whether all that was read of it could be.
+/// Collects an extent: moves its live items and retires it. Returns whether all of its pages that
+/// were read could be read.
 async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) -> bool {
     index.front().make_progress();
     let stream = index.store().extents.borrow().get(id).stream;
@@ -176,7 +180,8 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) -> boo
     }
 }
 
-/// Collects an extent by `work`, which has not begun yet. Whether all that was read could be.
+/// Collects an extent by running `work`, which has not begun yet. Returns whether all pages that
+/// were read could be read.
 async fn collect_by<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
@@ -192,7 +197,7 @@ async fn collect_by<M: Medium, I: Collected<M>>(
     end_with_pause(index, id, outcome).await
 }
 
-/// Does what [`end`] does. Pauses if the extent could not be read, and says whether it could be.
+/// As [`end`], and pauses if the extent could not be read. Returns whether it could.
 async fn end_with_pause<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
@@ -206,14 +211,14 @@ async fn end_with_pause<M: Medium, I: Collected<M>>(
     is_read
 }
 
-/// Retires an extent that was emptied, or leaves it as it is.
+/// Ends a collection: retires an emptied extent, or sets its state otherwise.
 fn end<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId, outcome: Result<(), Stopped>) {
     let store = index.store();
     let stream = store.extents.borrow().get(id).stream;
     let state = match outcome {
         Ok(()) => {
             let live = store.extents.borrow().get(id).live;
-            // Of objects, entries stay until those that were moved are flushed.
+            // Entries of moved objects stay in the index until the objects are flushed.
             let is_empty = stream == Stream::Objects || live == 0;
             store.forget_unread(id);
             assert!(is_empty, "no level has a page in extent {}, and {live} count", id.0);
@@ -238,8 +243,8 @@ fn end<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId, outcome: Result<
     store.extents.borrow_mut().set_state(id, state);
 }
 
-/// Retires an extent that everything in use was moved out of. Where memory does not survive, what was
-/// moved has to be flushed first: until then the index leads there.
+/// Retires an extent whose live items were all moved. Where memory does not survive a power cut,
+/// the moved objects must be flushed first: until then the index refers to the extent.
 fn retire_moved<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
     let store = index.store();
     let is_data = store.extents.borrow().get(id).stream == Stream::Objects;
@@ -252,14 +257,14 @@ fn retire_moved<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
     }
 }
 
-/// Retires the extents whose objects have been flushed where they were moved to.
+/// Retires the extents whose moved objects have been flushed.
 pub fn retire_flushed<M: Medium, I: Collected<M>>(index: &Rc<I>) {
     for id in index.front().take_flushed_moved() {
         index.retire(id);
     }
 }
 
-/// Does not wait for clients to fill the memtable that extents wait for.
+/// Freezes the memtable that extents wait for, instead of waiting for clients to fill it.
 fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
     let front = index.front();
     if !index.store().moved.borrow().is_empty() && !front.has_space_for_clients() {
@@ -267,8 +272,8 @@ fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
     }
 }
 
-/// Re-inserts what is in use of an extent with objects, in parts side by side; clients may write what is
-/// freed meanwhile. What is moved makes garbage of the index, whose extents are collected beside it.
+/// Re-inserts the live objects of an extent, in parallel parts; clients may use the freed space
+/// meanwhile. Moved objects make garbage in the index, so index extents are collected in parallel.
 async fn collect_objects<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
@@ -295,8 +300,9 @@ async fn collect_objects<M: Medium, I: Collected<M>>(
     stops.reduce(Stopped::or).map_or(Ok(()), Err)
 }
 
-/// Begins to collect an extent of the index, if one is worth it and no other is under way. Objects do not wait
-/// for it: clients are paced by what those free, and the next victim is not to begin late.
+/// Begins to collect an index extent, if one is worth it and no other is being collected. Objects
+/// do not wait for it: clients are paced by the space that objects free, and the next victim must
+/// not begin late.
 fn collect_index_beside<M: Medium, I: Collected<M>>(index: &Rc<I>) {
     let is_under_way = &index.front().collects_index;
     if is_under_way.get() {
@@ -340,10 +346,10 @@ async fn collect_batch<M: Medium, I: Collected<M>>(
     index.keep_live(candidates).await
 }
 
-/// The value of an object, read where it goes on beyond its first page.
+/// Returns the value of an object. Reads its further pages, if any.
 ///
 /// # Errors
-/// [`Stopped`]: a page of it is damaged, or the medium failed.
+/// Returns [`Stopped`] if a page of the object is damaged or the medium failed.
 pub async fn value_of<M: Medium>(
     store: &PageStore<M>,
     object: &Candidate,
@@ -353,11 +359,12 @@ pub async fn value_of<M: Medium>(
     value.map_err(Stopped::by)
 }
 
-/// Whether the memtables take an object now. If not, this returns when that may have changed. Clients
-/// that wait for memtables go first: they are few, and what is collected could fill one after the other.
+/// Whether the memtables accept an object now. If not, this returns when that may have changed.
+/// Clients that wait for memtables go first: they are few, and collected objects could fill one
+/// memtable after the other.
 ///
 /// # Errors
-/// [`Stopped::Starved`]: that will not change before space comes from elsewhere.
+/// Returns [`Stopped::Starved`] if that will not change before space is freed elsewhere.
 pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool, Stopped> {
     let (store, front) = (index.store(), index.front());
     if front.has_memtable_room() {
@@ -366,7 +373,7 @@ pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool
         }
         let before = front.writes();
         store.handle.yield_now().await;
-        // As long as clients come, they are let in.
+        // Clients go first as long as they write.
         return Ok(front.writes() == before && front.has_memtable_room());
     }
     if index.is_starved() || !store.is_healthy() {
@@ -376,11 +383,11 @@ pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool
     Ok(false)
 }
 
-/// Puts an object in the memtable as if newly written. The index led to it at this instant, and the
-/// memtables take it.
+/// Inserts an object into the memtable as if newly written. Requires: the index refers to it at
+/// this moment, and the memtables accept it.
 ///
 /// # Errors
-/// [`Stopped::Failed`]: it says of itself that it is newer than any write there was.
+/// Returns [`Stopped::Failed`] if the object's sequence number is higher than that of any write.
 pub fn reinsert<M: Medium>(
     index: &impl Collected<M>,
     object: &Candidate,

@@ -1,4 +1,4 @@
-//! The common part of all indexes' dumps: memtables and extents.
+//! The parts common to the dumps of all indexes: memtables and extents.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,8 +13,9 @@ use crate::store::extent::{Extent, FilledBy, State};
 use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
-/// Appends the memtables one by one, so that each is restored with its fill. A single merged
-/// memtable would be larger than the space of any flush, and would grow with each power cut.
+/// Writes the memtables separately, so that each has the same size when it is read back. A single
+/// memtable with all their contents would exceed the space of any flush, and grow again after each
+/// power cut.
 pub fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     let frozen = memtables.frozen.iter().filter(|_| with_frozen);
     let all: Vec<_> = frozen.chain([&memtables.active]).map(|memtable| memtable.borrow()).collect();
@@ -31,8 +32,8 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// Reads memtables; the last one is the active one. Returns `None` for a write newer than `newest`
-/// or a value too long for the medium.
+/// Reads memtables; the last one becomes the active one. Returns `None` if a write in them is newer
+/// than `newest`, or a value is too long for the medium.
 pub fn read_memtables(input: &mut Reader<'_>, newest: Sequence, shape: Shape) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
@@ -55,7 +56,7 @@ fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Opti
     Some(memtable)
 }
 
-/// Appends the states of all extents, in the format of [`read_extents`].
+/// Writes the states of all extents, as read by [`read_extents`].
 pub fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
@@ -74,11 +75,12 @@ pub fn write_extents(out: &mut Writer, extents: &Extents) {
     }
 }
 
-/// Flag in the state byte of an extent: the runs that filled the extent follow its other fields.
+/// A flag in the byte of an extent's state: the runs that filled the extent follow its other
+/// fields.
 const HAS_RUNS: u8 = 0x80;
 
-/// Bytes of the runs that filled an extent, if there are two. Each recovery adds one to extents
-/// that were being filled.
+/// Encoded size in bytes of the runs of an extent, if there are two. Each recovery adds one to
+/// extents that were being filled.
 pub const RUNS_BYTES: usize = 4 + 2 * 8;
 
 fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
@@ -104,8 +106,8 @@ fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
     Some(all)
 }
 
-/// Reads the extents of a medium of this `shape`. The dump contains the first `known` of them;
-/// extents added since then are free. Returns `None` if the bytes are malformed.
+/// Reads the extents of a medium of this `shape`. The first `known` existed when the dump was
+/// written; extents added by growth since are free. Returns `None` if the bytes are invalid.
 pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<Extents> {
     (known <= shape.extents).then_some(())?;
     let opened = input.counter()?;
@@ -116,8 +118,8 @@ pub fn read_extents(input: &mut Reader<'_>, shape: Shape, known: u32) -> Option<
     Some(Extents::restore(shape, extents, opened))
 }
 
-/// Returns a bitmap of an extent's pages; empty without any page. A list would not do, because
-/// power cuts add holes repeatedly and the dump must not outgrow its reserved space.
+/// Returns one bit for each page of an extent, or nothing if no bit is set. Power cuts make holes
+/// again and again, and the dump must not outgrow its space.
 fn bits_of(shape: Shape, pages: &[PageNo]) -> Vec<u8> {
     let Some(_) = pages.first() else { return Vec::new() };
     let mut bits = vec![0; shape.pages_per_extent.div_ceil(8) as usize];

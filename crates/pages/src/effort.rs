@@ -1,4 +1,4 @@
-//! Counts of work steps, from which the store charges processor time.
+//! Counts the steps of the code, to charge the processor time that they would take.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use catalogue::bounds;
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Cost of each step on the processor of a device, in nanoseconds.
+/// The cost of each step on the processor of a device, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuCosts {
@@ -20,19 +20,19 @@ pub struct CpuCosts {
     pub merge_entry_ns: f64,
     /// Adding one key to a Bloom filter, including its hash.
     pub filter_build_ns: f64,
-    /// Probing one Bloom filter, including its share of the key's hash.
+    /// Probing one Bloom filter, with its share of the key's hash.
     pub filter_probe_ns: f64,
     /// Packing one object into a data page.
     pub pack_object_ns: f64,
-    /// Hashing one key. A cache probe is charged the same.
+    /// Hashing one key. A cache look-up is charged the same.
     pub hash_key_ns: f64,
-    /// Processing one page that a client's lookup read from the medium: the system call and the
-    /// checksum. 0 if hardware does this.
+    /// Processing one page that a client's search read from the medium: the system call and the
+    /// checksum. 0 where hardware does it.
     #[serde(default)]
     pub page_read_ns: f64,
 }
 
-/// Steps of a lookup.
+/// The steps of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Memtables searched.
@@ -41,11 +41,11 @@ pub struct Effort {
     pub prefix_compares: u32,
     /// Comparisons of whole keys.
     pub key_compares: u32,
-    /// Keys hashed, and cache probes.
+    /// Keys hashed, and cache look-ups.
     pub hashes: u32,
-    /// Filter probes.
+    /// Filters probed.
     pub filter_probes: u32,
-    /// Pages read from the medium.
+    /// Pages read and checked.
     pub page_reads: u32,
 }
 
@@ -61,7 +61,7 @@ impl AddAssign for Effort {
 }
 
 impl CpuCosts {
-    /// Returns the costs of a processor that is slower by the factor `times`.
+    /// Returns the costs of a processor that needs `times` times as long for each step.
     #[must_use]
     pub fn scaled(&self, times: f64) -> Self {
         let Self {
@@ -88,8 +88,8 @@ impl CpuCosts {
         }
     }
 
-    /// Zero cost, for stores whose processor time is not modelled, and for real time, where the
-    /// work itself takes the time.
+    /// Steps that take no time: for stores whose processor time does not count, and for real time,
+    /// where work takes as long as it takes.
     pub const FREE: Self = Self {
         memtable_ns: 0.0,
         prefix_compare_ns: 0.0,
@@ -102,7 +102,7 @@ impl CpuCosts {
         page_read_ns: 0.0,
     };
 
-    /// Returns the time of the steps of a lookup.
+    /// Returns the time that the steps of a search take.
     pub fn of(&self, effort: Effort) -> Nanos {
         let ns = f64::from(effort.memtables) * self.memtable_ns
             + f64::from(effort.prefix_compares) * self.prefix_compare_ns
@@ -113,12 +113,12 @@ impl CpuCosts {
         Nanos(ns.round() as u64)
     }
 
-    /// Returns the time to pass `entries` entries through a merge.
+    /// Returns the time to merge `entries` entries.
     pub fn of_merge(&self, entries: usize) -> Nanos {
         Nanos((entries as f64 * self.merge_entry_ns).round() as u64)
     }
 
-    /// Returns the time to add `keys` keys to filters.
+    /// Returns the time to put `keys` keys into filters.
     pub fn of_filters(&self, keys: u64) -> Nanos {
         Nanos((keys as f64 * self.filter_build_ns).round() as u64)
     }
@@ -133,7 +133,7 @@ impl CpuCosts {
         Nanos((keys as f64 * self.hash_key_ns).round() as u64)
     }
 
-    /// Returns a message for each cost that is out of range.
+    /// Returns a description of each invalid number.
     pub fn problems(&self) -> Vec<String> {
         let costs = [
             ("memtable_ns", self.memtable_ns),

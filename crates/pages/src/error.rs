@@ -1,4 +1,4 @@
-//! Errors that a store returns to its callers.
+//! Errors that callers of a store can get.
 
 use std::fmt;
 
@@ -9,34 +9,35 @@ use crate::front::batch::BatchSize;
 use crate::medium::{MediumError, PageNo};
 use crate::operations::UsedUp;
 
-/// The reason why an operation failed. A failed operation changes nothing.
+/// The reason why an operation failed. It has changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EngineError {
     /// The key is empty or longer than 255 bytes. The number is its length in bytes.
     KeyLength(usize),
     /// The value is longer than the store accepts, in bytes.
     ValueTooLarge {
-        /// Length of the value.
+        /// The length of the value.
         len: u32,
-        /// Maximum length.
+        /// The longest value accepted.
         max: u32,
     },
     /// The batch is larger than the store accepts.
     BatchTooLarge {
-        /// Size of the batch.
+        /// The size of the batch.
         size: BatchSize,
-        /// Maximum size of a batch.
+        /// The largest batch accepted.
         max: BatchSize,
     },
-    /// A resource is used up and no garbage is left to collect. Delete data and try again.
+    /// A resource is used up, and no garbage is left to collect. Delete something and try again.
     Full(UsedUp),
-    /// A page that the index points to is unreadable or does not hold the expected contents.
+    /// The page that the index points to does not have the contents once written there, or cannot
+    /// be read.
     Corrupt(PageNo, PageFault),
-    /// The medium failed; no data is known to be damaged.
+    /// The medium failed; no page is known to be damaged.
     Medium(MediumError),
-    /// Background work cannot continue; the store is read-only until it is recovered.
+    /// Background work has stopped; the store is read-only until it is recovered.
     ReadOnly(Failure),
-    /// The snapshot expired because its space or memory was needed. Make a new iterator.
+    /// The snapshot expired, because its memory or space was needed. Create a new iterator.
     SnapshotTooOld(Expired),
     /// No memory is left for another iterator. Destroy one and try again.
     IteratorMemory,
@@ -90,32 +91,32 @@ impl std::error::Error for EngineError {}
 /// An expired snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expired {
-    /// Age of the snapshot when it expired.
+    /// Its age.
     pub age: Nanos,
-    /// The resource that was short.
+    /// The resource that it was given up for.
     pub for_want_of: WantOf,
 }
 
-/// The resource whose shortage expired a snapshot.
+/// The resource that was too short to keep a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantOf {
-    /// Memory: the snapshots together hold more than their budget.
+    /// Memory: all snapshots together exceed their limit.
     Memory,
-    /// Space: writers need extents that the snapshot keeps from garbage collection.
+    /// Space: writers need the space that the snapshot keeps from being collected.
     Space,
 }
 
 /// The reason why background work stopped for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// A page that background work needs is damaged.
+    /// A page that it needs is damaged.
     Damaged(PageNo),
     /// The medium failed.
     Medium(MediumError),
-    /// The separate medium of WAL and manifest failed.
+    /// The separate medium of log and manifest failed.
     JournalMedium(MediumError),
-    /// The recovered state contradicts itself about the live data, although all of it passes its
-    /// checksums.
+    /// The recovered state contradicts itself about the items in use, although all of it passes
+    /// its checksums.
     Inconsistent(&'static str),
 }
 
@@ -155,57 +156,57 @@ impl From<EngineError> for Failure {
 /// The reason why a store could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpenError {
-    /// The design needs more memory for its index than the budget allows, in bytes.
+    /// The design needs more memory for its index than is available, in bytes.
     DoesNotFit {
-        /// Memory for level lists, prefixes, range pointers and pinned segments.
+        /// The size of level lists, prefixes, range pointers and pinned segments.
         needed: u64,
-        /// Memory budget of the index.
+        /// The memory available.
         available: u64,
-        /// Number of levels to pin, if the options set one.
+        /// The number of levels to pin, if one was configured.
         pinned_levels: Option<u32>,
     },
-    /// The caches of the design alone need more memory than the index may use, in bytes.
+    /// The caches of the design alone need more memory than is available for the index, in bytes.
     CachesDoNotFit {
-        /// Memory for the caches.
+        /// The size of the caches.
         needed: u64,
-        /// Memory budget of the index.
+        /// The memory available.
         available: u64,
     },
-    /// Background work, and the journal if one exists, would leave no extents for clients' writes.
+    /// Background work, and the journal if there is one, would leave clients no space.
     TooFewExtents {
-        /// Minimum number of extents.
+        /// The least number of extents.
         needed: usize,
-        /// Number of extents of the medium.
+        /// The number of extents available.
         available: usize,
     },
-    /// A single append fills an extent, so the live data of an extent could not be moved to less
-    /// space.
+    /// An extent consists of a single append unit, so that its live items could not be moved to
+    /// less space.
     SingleUnit,
     /// The design merges with an accelerator, but the device has none.
     NoAccelerator,
-    /// The dump is not in the format that this program writes.
+    /// The dump does not have the format that this program writes.
     BadDump,
     /// The medium holds pages of a store, but no manifest that leads to them.
     NoManifest,
-    /// The medium of WAL and manifest belongs to another store than the medium of the index.
+    /// The journal medium belongs to another store than the index.
     ForeignJournal,
-    /// The design has no WAL, or supports it only on the same medium as the data.
+    /// The design has no log, or can keep it only next to the data.
     NoJournalApart,
-    /// The separate medium of WAL and manifest failed.
+    /// The separate medium of log and manifest failed.
     JournalMedium(MediumError),
-    /// The WAL or the manifest lacks an entry that once existed; the string names it.
+    /// A part of the log or the manifest is missing; the text names it.
     DamagedJournal(&'static str),
     /// A page that recovery needs is damaged.
     Damaged(PageNo, PageFault),
-    /// The medium holds writes that are newer than the saved memory: the newer memory is lost.
+    /// The medium holds pages written after the memory was saved: the saved memory is outdated.
     LostMemory,
     /// The medium failed.
     Medium(MediumError),
 }
 
 impl OpenError {
-    /// Attributes a medium error to the separate medium of the journal. No other copy can replace
-    /// that medium, so the error must say which of the two media failed.
+    /// Returns the error as one of the separate journal medium. Nothing can replace that medium, so
+    /// the error must name it.
     pub(crate) fn of_journal(self) -> Self {
         match self {
             Self::Medium(error) => Self::JournalMedium(error),

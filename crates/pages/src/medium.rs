@@ -1,12 +1,12 @@
-//! The interface to the storage below a store. One of the three seams of the design.
+//! The interface to the storage that indexes store pages on. One of the three seams of the design.
 //!
 //! A medium is a set of extents of equal size. An extent is opened for a stream, written from its
 //! first page to its last in append units, and released as a whole. Appended pages can be read at
-//! once and are durable after the next sync. Raw flash implements it with superblocks, a volume
-//! over several drives with stripes, files with preallocated ranges.
+//! once and are durable after the next sync. Raw flash implements a medium with superblocks, a
+//! volume over several drives with stripes, files with preallocated ranges.
 //!
-//! A medium may return more bytes of a page than were appended (padding), a wrong page, or an older
-//! version of the page. The header of a page contains the fields that detect these cases.
+//! A medium may return more bytes of a page than were appended (padding), another page than the
+//! requested one, or an older one: pages contain the data to detect this.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -24,25 +24,25 @@ pub struct PageNo(pub u32);
 /// The geometry of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Bytes that a page holds for the store, including its spare area.
+    /// Bytes of a page that the store can use, spare area included.
     pub payload_bytes: u32,
-    /// Nominal page size in bytes: the charge for a page in memory.
+    /// The nominal page size in bytes: the size charged for a page in memory.
     pub page_bytes: u32,
-    /// Pages per extent.
+    /// The number of pages of an extent.
     pub pages_per_extent: u32,
-    /// Number of extents that the store may use.
+    /// The number of extents that the store may use.
     pub extents: u32,
-    /// Maximum number of extents, for a medium that may grow; pointers are sized for it. 0 if it
-    /// does not grow.
+    /// The largest number of extents of a medium that can grow. Pointers are sized for it. 0: the
+    /// medium does not grow.
     pub grows_to: u32,
-    /// Pages per append unit: pages that are appended together.
+    /// The number of pages that are appended together.
     pub append_unit: u32,
-    /// Number of appends that make progress in parallel.
+    /// The number of appends that progress in parallel.
     pub parallelism: u32,
 }
 
 impl Shape {
-    /// Returns the extent of a page.
+    /// Returns the extent that holds a page.
     pub fn extent_of(&self, page: PageNo) -> ExtentId {
         ExtentId(page.0 / self.pages_per_extent)
     }
@@ -62,31 +62,30 @@ impl Shape {
         pages.div_ceil(self.pages_per_extent) as usize
     }
 
-    /// Returns the nominal bytes of an extent.
+    /// Returns the nominal size of an extent in bytes.
     pub fn extent_bytes(&self) -> u64 {
         u64::from(self.pages_per_extent) * u64::from(self.page_bytes)
     }
 
-    /// Returns the nominal bytes of all extents.
+    /// Returns the nominal size of all extents in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.extents) * self.extent_bytes()
     }
 }
 
-/// A medium's own record of the opening of an extent, which is valid even if its pages are
-/// unreadable.
+/// The record of an extent's opening, kept by the medium even if its pages cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenedFor {
-    /// Stream of the extent.
+    /// The stream that it was opened for.
     pub stream: Stream,
-    /// Run of the medium in which the extent was opened; later runs have higher numbers.
+    /// The run of the medium that opened it; later runs have higher numbers.
     pub run: u64,
     /// Generation that the extent was opened with.
     pub generation: u64,
 }
 
-/// The purpose of an extent. A medium may separate streams by place, by drive, or by the time at
-/// which it writes them.
+/// The kind of data in an extent. A medium may separate streams: by place, by drive, or by the time
+/// of writing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub enum Stream {
@@ -98,7 +97,7 @@ pub enum Stream {
     Log = 2,
     /// The manifest: edits of the index.
     Manifest = 3,
-    /// Tables of the index, each in extents of its own, so that it dies as a whole.
+    /// Tables of the index, in extents of their own: such an extent dies as a whole.
     Tables = 4,
 }
 
@@ -107,25 +106,24 @@ impl Stream {
     pub const ALL: [Self; 5] =
         [Self::Objects, Self::Index, Self::Log, Self::Manifest, Self::Tables];
 
-    /// Whether the stream belongs to the journal. The index does not refer to journal pages.
+    /// Whether the stream belongs to the journal: the index refers to none of its pages.
     pub const fn is_journal(self) -> bool {
         matches!(self, Self::Log | Self::Manifest)
     }
 }
 
-/// The reason why a medium could not execute a request.
+/// The error of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MediumError {
-    /// This page was never written, is lost, or is beyond correction. Other pages are not affected.
+    /// This page was never written, is lost, or cannot be corrected. Other pages are not affected.
     Unreadable(PageNo),
-    /// The medium has less space than its shape promises. Free space below it and open the store
-    /// again.
+    /// The medium has less space than its shape states. Free some and open the store again.
     NoSpace,
-    /// The device is gone, or a part of it for which no redundancy exists.
+    /// The device is gone, or a part of it that nothing can replace.
     Gone,
-    /// The device accepts no more writes. Existing data can still be read.
+    /// The device accepts no more writes. Its contents can still be read.
     ReadOnly,
-    /// An error of the operating system, with its error number.
+    /// The operating system's error with this number.
     Io(i32),
 }
 
@@ -143,25 +141,25 @@ impl fmt::Display for MediumError {
 
 impl std::error::Error for MediumError {}
 
-/// A medium. Each call of a read, append or release submits it at once, in call order; the returned
-/// future only waits for its completion.
+/// A medium. Reads, appends and releases are submitted by the call itself, in call order; the
+/// returned futures only wait for completion.
 pub trait Medium: 'static {
-    /// Returns the geometry of this medium; constant.
+    /// Returns the shape of this medium; constant.
     fn shape(&self) -> Shape;
 
-    /// Opens an empty extent for pages of `stream`, for its use number `generation`.
+    /// Opens an empty extent, to be filled with pages of `stream`, for the `generation`th time.
     ///
     /// # Errors
     /// Returns [`MediumError::Gone`], [`MediumError::ReadOnly`] or [`MediumError::NoSpace`].
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError>;
 
-    /// Appends one append unit at `first`, or a run of up to [`Self::run_pages`] pages. Requires:
-    /// `first` is the next free place of its open extent. The pages can be read when the future
-    /// completes. They are durable after a [`Self::sync`] of their stream that begins after that.
+    /// Writes one append unit, or a run of at most [`Self::run_pages`] pages, at `first`. The pages
+    /// can be read when the future completes. They are durable after a [`Self::sync`] of their
+    /// stream that begins after that. Requires: `first` is the next page of its open extent.
     ///
     /// # Errors
-    /// Returns any error but [`MediumError::Unreadable`]. The contents of the unit are then
-    /// unknown, and its extent accepts no more appends.
+    /// Returns any error but [`MediumError::Unreadable`]. It is then unknown which pages were
+    /// written, and the extent cannot be appended to any more.
     fn append(
         &self,
         first: PageNo,
@@ -169,11 +167,11 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// Appends several append units from `first` on, all in one extent. One long write if the
-    /// medium supports it.
+    /// Writes several append units from `first` on, all in one extent. A medium may do this as one
+    /// long write.
     ///
     /// # Errors
-    /// As [`Self::append`], for each unit.
+    /// Returns the errors of [`Self::append`], for each unit.
     fn append_run(
         &self,
         first: PageNo,
@@ -197,24 +195,25 @@ pub trait Medium: 'static {
         }
     }
 
-    /// Returns the best length of a run of appends in pages, a multiple of the append unit. If it
-    /// is one unit, longer runs gain nothing.
+    /// Returns the best length of a run of appends in pages, a multiple of the append unit. Longer
+    /// runs gain nothing.
     fn run_pages(&self) -> u32 {
         self.shape().append_unit
     }
 
-    /// Makes durable all appends to `stream` that had completed before the call.
+    /// Makes the completed appends to `stream` durable.
     ///
     /// # Errors
-    /// As [`Self::append`]. Data that was not durable before the call cannot be relied on then.
+    /// Returns the errors of [`Self::append`]. No page that was not durable before can be relied on
+    /// then.
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// [`Self::append_run`] of pages of `stream`, followed by the [`Self::sync`] that makes them
-    /// durable. One operation if the medium supports it. The caller must poll the future: the
-    /// medium may submit the operation only at the first poll.
+    /// Executes [`Self::append_run`] for pages of `stream` and the [`Self::sync`] that makes them
+    /// durable. A medium may do this as one operation. It may be submitted only when the future is
+    /// polled, so the caller must wait for it.
     ///
     /// # Errors
-    /// As [`Self::append`].
+    /// Returns the errors of [`Self::append`].
     fn append_durably(
         &self,
         stream: Stream,
@@ -239,16 +238,17 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
-    /// Returns the read as an operation that the caller can execute without the medium, if its
-    /// result is the same as that of [`Self::read`]. If it fails, call [`Self::read`], which
-    /// reports the error or repairs it.
+    /// Returns a read of `page` that a caller can execute without the medium; `None` if it would
+    /// not return the same as [`Self::read`]. If it fails, call [`Self::read`], which reports the
+    /// error or repairs the page.
     fn file_read(&self, _page: PageNo) -> Option<FileRead> {
         None
     }
 
-    /// Returns alternative images of a page whose [`Self::read`] returned a wrong one: the page
-    /// rebuilt from redundancy and, if the read may have returned a rebuilt page, also the stored
-    /// page. Each image may be wrong too. Empty without redundancy, or if no redundancy is left.
+    /// Returns other versions of a page, for a caller that found the result of [`Self::read`] to be
+    /// damaged: the versions rebuilt from redundancy, and the stored one if [`Self::read`] may have
+    /// returned a rebuilt one. Each of them may be damaged too. Empty where no redundancy exists or
+    /// none is left.
     fn read_versions(
         &self,
         _page: PageNo,
@@ -257,11 +257,11 @@ pub trait Medium: 'static {
         ready(Vec::new())
     }
 
-    /// Reads `pages` pages of one extent; the last ones may never have been written. One long read
-    /// if the medium supports it.
+    /// Reads `pages` pages of one extent. The last ones may never have been written. A medium may
+    /// do this as one long read.
     ///
     /// # Errors
-    /// For each page as [`Self::read`].
+    /// Returns the errors of [`Self::read`], for each page.
     fn read_run(
         &self,
         first: PageNo,
@@ -269,61 +269,60 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<Self>;
 
-    /// Promotes the prefetch of `page` to a client's read, because a client waits for it now. Does
-    /// nothing if the page is not being read.
+    /// Notifies the medium that a client now waits for `page`, which is being read as a prefetch:
+    /// the read counts as a client's read from now on. Does nothing if `page` is not being read.
     fn promote(&self, page: PageNo);
 
-    /// Sets whether clients' writes wait for background work (a write stall in `RocksDB`). During a
-    /// stall background work gets a fair share of the medium's time, about half of it, and not only
-    /// the time that clients' reads leave.
+    /// Sets whether clients' writes wait for background work (a write stall, as in `RocksDB`).
+    /// During a stall, background work should get its share of the medium's time, about half, and
+    /// not only the time that clients' reads leave.
     fn set_write_stall(&self, is_on: bool);
 
-    /// Whether background work of `class` must delay its next step because clients need the medium.
-    /// The end of the pause is not signalled: poll again after some milliseconds.
+    /// Whether background work of `class` should wait with its next step, because clients need the
+    /// medium. The end is not signalled: ask again some milliseconds later.
     fn pauses(&self, _class: IoClass) -> bool {
         false
     }
 
-    /// Returns the index in the extent at which appends continue after a power cut. No data exists
-    /// at or after that index, and skipped units before it do not obstruct later ones. Zero for an
-    /// empty extent. A medium that allows in-place writes always returns zero.
+    /// Returns the position where appends to an extent continue after a power cut. Nothing is
+    /// stored at or after this position, and missing units before it do not obstruct later units. 0
+    /// for an empty extent. A medium that can be written anywhere always returns 0.
     ///
     /// # Errors
-    /// As [`Self::read`] and [`Self::append`].
+    /// Returns the errors of [`Self::read`] and [`Self::append`].
     fn frontier(
         &self,
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
-    /// Whether an extent that was opened, and not released since, accepts appends after a power
-    /// cut. A medium that keeps its own record of extents may have lost the entry of one by damage;
-    /// that extent must be opened anew before it is appended to.
+    /// Whether an extent that was opened and not released since may be appended to after a power
+    /// cut. A medium with its own record of extents may have lost a part of it by damage. Nothing
+    /// can be appended to such an extent before it is opened again.
     fn knows(&self, _extent: ExtentId) -> bool {
         true
     }
 
-    /// Whether the medium allows in-place writes at any time, so that [`Self::frontier`] has no
-    /// information; constant. Unwritten pages of a reused extent may then still show its earlier
-    /// contents.
+    /// Whether any place can be written at any time, so that [`Self::frontier`] returns no
+    /// information; constant. Old contents of an extent may be visible in pages that were not
+    /// rewritten since its release.
     fn is_written_anywhere(&self) -> bool {
         false
     }
 
-    /// Whether an unreadable page of the extent may have been written and synced, and be lost. If
-    /// false, an unreadable page is a page that a power cut left half written, or belongs to an
-    /// extent of which nothing was synced.
+    /// Whether an unreadable page of an extent may have been written and synced, so that it is
+    /// lost. Otherwise it is a page that a power cut left half written, or one of an extent of
+    /// which nothing was synced.
     fn unreadable_is_lost(&self, _extent: ExtentId) -> bool {
         false
     }
 
-    /// Returns the purpose for which an extent was last opened, if the medium is certain of it: the
-    /// extent was not reopened and durably written since. Works for extents whose pages are
-    /// unreadable, too.
+    /// Returns the last opening of an extent, if the medium knows it for certain: the extent was
+    /// not opened again since and written durably. The extent's pages may be unreadable.
     fn opened_for(&self, _extent: ExtentId) -> Option<OpenedFor> {
         None
     }
 
-    /// Empties an extent. Requires: the store no longer refers to any of its pages.
+    /// Makes an extent empty again. Requires: the store refers to none of its pages.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -332,7 +331,7 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// Returns the wear of an extent that is a candidate for `stream`; the store opens the extent
-    /// with the lowest value. On media without wear, returns how badly the extent suits the stream.
+    /// Returns the wear of an extent, which is to be opened for `stream`. The store opens the least
+    /// worn one. On media without wear, the number says how badly the extent suits the stream.
     fn wear(&self, extent: ExtentId, stream: Stream) -> u32;
 }

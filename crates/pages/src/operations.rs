@@ -1,4 +1,4 @@
-//! Requests of clients and their results, the same for every index.
+//! Requests and results of clients, common to all indexes.
 
 use crate::error::EngineError;
 use crate::format::object::MAX_KEY_BYTES;
@@ -6,45 +6,45 @@ use crate::format::value::Value;
 use crate::journal::LogSync;
 use runtime::{Carrier, Nanos};
 
-/// The result of a Get, and its cost.
+/// The result of a get, and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lookup {
     /// The value, if the key has one.
     pub value: Option<Value>,
-    /// Flash reads of the Get.
+    /// The number of flash reads.
     pub flash_reads: u32,
-    /// Time spent waiting for the reads; `None` if the index does not measure it.
+    /// The time that it waited for the reads; `None` if the index does not measure it.
     pub reading: Option<Nanos>,
 }
 
-/// Reads of one lookup.
+/// The reads of one look-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// Number of reads.
+    /// The number of reads.
     pub count: u32,
-    /// Time spent waiting for the reads.
+    /// The time that the look-up waited for them.
     pub time: Nanos,
 }
 
-/// Options of a write.
+/// The options of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteOptions {
-    /// Condition under which the write takes effect.
+    /// The condition for the write.
     pub condition: Condition,
-    /// When the write is acknowledged; `None` for the default of the design. If memory survives a
-    /// power cut, every acknowledged write survives too, whatever this option is.
+    /// When the write is acknowledged; `None` for the design's default. Where memory survives a
+    /// power cut, every acknowledged write survives, whatever this is.
     pub sync: Option<LogSync>,
 }
 
-/// Options of a batch.
+/// The options of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BatchOptions {
     /// See [`WriteOptions::sync`].
     pub sync: Option<LogSync>,
-    /// Whether the caller expects the batch to delete more than it puts. A full store then admits
-    /// it like a delete, as long as the memtable space lasts that puts leave for such batches
-    /// ([`MemtableLimits::leaves_room`](crate::front::MemtableLimits::leaves_room)). Without such
-    /// space the batch is treated as a put.
+    /// Whether the batch deletes more than it puts, as declared by its writer. A full store accepts
+    /// it like a delete, as long as there is room that puts leave for such batches
+    /// ([`MemtableLimits::leaves_room`](crate::front::MemtableLimits::leaves_room)). If no room is
+    /// reserved for them, the batch is treated as a put.
     pub makes_room: bool,
 }
 
@@ -54,10 +54,10 @@ impl From<Condition> for WriteOptions {
     }
 }
 
-/// Condition of a conditional write.
+/// The condition under which a write is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Condition {
-    /// The write always takes effect.
+    /// Always.
     #[default]
     Always,
     /// Only if the key has a value.
@@ -66,14 +66,14 @@ pub enum Condition {
     MustNotExist,
 }
 
-/// The effect of a client's write on free space.
+/// The effect of a client's write on the free space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Uses space.
     Put,
     /// Frees space.
     Delete,
-    /// Uses space and frees more ([`BatchOptions::makes_room`]).
+    /// Uses space, and frees more ([`BatchOptions::makes_room`]).
     Exchange,
 }
 
@@ -86,24 +86,25 @@ impl Kind {
 /// Whether clients may write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fullness {
-    /// Clients may write, or wait for garbage collection to free space.
+    /// They may, or wait for collection to free space.
     Room,
-    /// Only deletes are accepted: a resource is used up and no garbage is left to collect.
+    /// Only deletes: a resource is used up, and no garbage is left to collect.
     Full(UsedUp),
     /// Even deletes cannot be flushed.
     Stuck,
 }
 
-/// The resource that a full store has used up.
+/// The resource that a full store lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UsedUp {
     /// Space on the medium.
     Space,
-    /// Memory of the index; the number is its budget in bytes.
+    /// The memory for the index, with its limit in bytes.
     IndexMemory(u64),
 }
 
 impl Fullness {
+    /// Carries the state.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         let (mut kind, mut bytes) = match *self {
             Self::Room => (0, 0),
@@ -123,7 +124,7 @@ impl Fullness {
         Some(())
     }
 
-    /// Returns the resource to report to clients whose writes are refused.
+    /// Returns the resource that clients lack if their writes are refused.
     pub(crate) fn used_up(self) -> UsedUp {
         match self {
             Self::Full(used_up) => used_up,
@@ -131,21 +132,21 @@ impl Fullness {
         }
     }
 
-    /// Whether a write of this kind is refused. `has_room`: whether the memtables have room for it.
+    /// Whether a write is refused. `has_room`: whether the memtables have room for it.
     pub(crate) fn refuses(self, kind: Kind, has_room: bool) -> bool {
         match self {
             Self::Room => false,
-            // Deletes free space: they proceed as soon as the memtable has room for them.
+            // Deletes free space: they proceed as soon as the memtable accepts them.
             Self::Full(_) => kind == Kind::Put,
             Self::Stuck => kind != Kind::Delete || !has_room,
         }
     }
 }
 
-/// Checks that a key has 1 to 255 bytes, as SNIA's KV API requires.
+/// Checks the length of a key: 1 to 255 bytes, as in SNIA's KV API.
 ///
 /// # Errors
-/// Returns [`EngineError::KeyLength`] if it has not.
+/// Returns [`EngineError::KeyLength`] for any other length.
 pub fn check_key(key: &[u8]) -> Result<(), EngineError> {
     if (1..=MAX_KEY_BYTES).contains(&key.len()) {
         Ok(())

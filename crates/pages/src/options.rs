@@ -1,14 +1,14 @@
-//! Settings that every index needs: its environment, and bounds that all options share.
+//! Options common to all indexes: resources, and limits of values.
 
 use std::ops::RangeInclusive;
 
-/// Allowed size of a memtable at its flush, in bytes. Whether a drive has enough memory for it is
-/// checked at set-up, because memtables are part of a drive's dumps.
+/// The allowed sizes of a memtable before its flush, in bytes. Whether a drive has room for its
+/// memtables is checked at setup, because they are part of its dumps.
 pub const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
-/// Allowed number of full memtables that wait for their flush.
+/// The allowed numbers of frozen memtables that wait for their flush.
 pub const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 
-/// The environment of an index.
+/// The resources that an index may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Memory for the index, in bytes. A tree uses it for level lists, prefixes, range pointers,

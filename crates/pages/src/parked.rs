@@ -1,11 +1,11 @@
-//! The state of an idle store that its dump omits, so that a simulation can save a store and
-//! restore it exactly.
+//! The state of a store at rest that a dump leaves out. With it, a store can be saved and restored
+//! as if it had never stopped.
 //!
-//! A dump (`dump`) contains the state that must survive a power cut. A recovery starts with new
-//! state for the rest: counters at zero, empty caches, and extents that are examined before they
-//! are filled further. A simulation that continues from a loaded drive must behave exactly as it
-//! would have right after the load, so the rest is saved too. It is small as long as no work is
-//! under way: [`Front::unrest`] and [`PageStore::unrest`] return work that is.
+//! A dump (`dump`) holds the state that must survive a power cut. A recovery starts with counters
+//! at zero and empty caches, and checks extents before it fills them further. A simulation that
+//! continues from a loaded drive must behave exactly as it would have without the interruption, so
+//! the remaining state is carried too. It is small while nothing is in progress: [`Front::unrest`]
+//! and [`PageStore::unrest`] report activities that prevent this.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::operations::Fullness;
 use crate::store::PageStore;
 use crate::store::extent::State;
 
-/// The error for a store that cannot be saved; the string names the work under way.
+/// The activity because of which a store cannot be saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotAtRest(pub &'static str);
 
@@ -29,20 +29,20 @@ impl fmt::Display for NotAtRest {
 
 impl std::error::Error for NotAtRest {}
 
-/// Checks that no condition of `all` holds.
+/// Checks that no condition in `all` is true.
 ///
 /// # Errors
-/// Returns [`NotAtRest`] with the message of the first condition that holds.
+/// Returns [`NotAtRest`] with the first condition that is true.
 pub fn first_unrest(all: &[(bool, &'static str)]) -> Result<(), NotAtRest> {
     let first = all.iter().find(|(is_so, _)| *is_so);
     first.map_or(Ok(()), |(_, what)| Err(NotAtRest(what)))
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Checks that no work is under way that [`Self::carry`] would lose.
+    /// Checks that nothing is in progress that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// Returns [`NotAtRest`] if any is.
+    /// Returns [`NotAtRest`] if an activity is in progress.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (!self.is_healthy(), "background work has stopped for good"),
@@ -56,7 +56,7 @@ impl<M: Medium> PageStore<M> {
         ])
     }
 
-    /// Saves or restores the state of an idle store that is not in its dump.
+    /// Carries the state of a store at rest that is not in its dump.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         by.cell(&self.shared_reads.shared, Carrier::u64)?;
         by.cell(&self.rebuilt_reads, Carrier::u64)?;
@@ -67,10 +67,10 @@ impl<M: Medium> PageStore<M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// Checks that no work is under way that [`Self::carry`] would lose.
+    /// Checks that nothing is in progress that [`Self::carry`] would lose.
     ///
     /// # Errors
-    /// Returns [`NotAtRest`] if any is.
+    /// Returns [`NotAtRest`] if an activity is in progress.
     pub fn unrest(&self) -> Result<(), NotAtRest> {
         first_unrest(&[
             (self.log.borrow().is_some(), "it has a log, which goes on by itself"),
@@ -80,7 +80,7 @@ impl<M: Medium> Front<M> {
         ])
     }
 
-    /// Saves or restores the state of an idle front that is not in the dump of its store.
+    /// Carries the state of a front at rest that is not in its store's dump.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         for count in [&self.writes, &self.user_bytes, &self.stalls] {
             by.cell(count, Carrier::u64)?;
@@ -95,9 +95,9 @@ impl<M: Medium> Front<M> {
     }
 }
 
-/// Saves or restores the names of the tasks that wait for work, in the order in which they will be
-/// woken. Requires: exactly the tasks in `tasks` wait. After a restore, start the tasks in that
-/// order, each one when the task before it waits.
+/// Carries the names of the tasks that wait for work, in the order in which they will be woken.
+/// Requires: exactly `tasks` wait. The caller must start them in the returned order, each after the
+/// previous one waits.
 pub fn carry_tasks<M: Medium>(
     store: &PageStore<M>,
     tasks: &[&'static str],

@@ -1,16 +1,16 @@
-//! Planted faults in the code that all indexes share: deliberate bugs that the model tests must
-//! catch. Compiled in only with the feature `planted-faults`, which only tests enable.
+//! Planted faults of the page layer: deliberate bugs that the model tests must catch. Compiled in
+//! only with the feature `planted-faults`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Accept pages with a wrong checksum or number.
     SkipChecksum,
-    /// Release a collected extent while readers may still use it.
+    /// Release a collected extent before readers that may still use it have finished.
     ReleaseEarly,
     /// Read without entering an epoch.
     ReadWithoutEpoch,
-    /// Garbage collection does not check whether a key was overwritten while it worked.
+    /// Garbage collection does not check whether a key was overwritten meanwhile.
     CollectWithoutRecheck,
     /// A flush publishes before its pages are durable.
     PublishBeforeDurable,
@@ -18,17 +18,18 @@ pub enum Fault {
     DumpWithoutFrozen,
     /// Release segments although a snapshot may still read them.
     ReleaseUnderSnapshot,
-    /// Move values although a snapshot points to their old place.
+    /// Move values although a snapshot refers to their old place.
     MoveUnderSnapshot,
     /// A flush of the hash table does not wait for the WAL.
     TableBeforeLog,
     /// The WAL is trimmed when a memtable is frozen, instead of when it is flushed.
     TrimLogEarly,
-    /// Recovery accepts the remains of a torn group of the WAL or the manifest.
+    /// A recovery accepts the readable part of a torn group of the log or the manifest.
     TakeTornGroup,
     /// Recovery replays WAL groups that were trimmed but not erased yet.
     ReplayTrimmedLog,
-    /// Accept intact pages of another place, another generation of their extent, or another store.
+    /// Accept intact pages of another place, of an earlier generation of their extent, or of
+    /// another store.
     BelieveStalePages,
     /// An edit is committed before the segments that it refers to are durable.
     CommitBeforeSegments,
@@ -38,12 +39,11 @@ pub enum Fault {
     DeleteNotLogged,
     /// A write is acknowledged before its WAL group is durable.
     AcknowledgeEarly,
-    /// A collected extent is released before the data moved out of it is durable.
+    /// A collected extent is released before its moved objects are durable.
     ReleaseBeforeMoved,
-    /// An unreadable page of WAL or manifest is always treated as old and unneeded, whatever data
-    /// follows it.
+    /// An unreadable page of log or manifest counts as old and not needed, whatever follows it.
     UnreadableIsOld,
-    /// An old unreadable page of WAL or manifest is treated as needed.
+    /// An old unreadable page counts as needed.
     UnreadableIsNeeded,
 }
 

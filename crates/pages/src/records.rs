@@ -1,4 +1,4 @@
-//! Encoding of writes in dumps and in the WAL.
+//! The encoding of writes in dumps and in the log.
 
 use bytes::Bytes;
 
@@ -15,16 +15,16 @@ pub(crate) struct Record<'a> {
     pub entry: Entry,
 }
 
-/// Values of at least this many bytes are shared by [`Records`]; copying a shorter value needs less
+/// Values of at least this many bytes are shared by [`Records`]; copying a shorter one uses less
 /// memory.
 const SHARED_FROM: usize = 128;
 
-/// Writes that wait for encoding. They share their values until then, because a slow WAL can have
-/// as much data waiting as the memtables hold.
+/// Writes that wait to be encoded. Their values are shared meanwhile: if the log is written more
+/// slowly than clients write, as many bytes wait as the memtables hold.
 #[derive(Default)]
 pub(crate) struct Records {
     out: Writer,
-    /// Shared values in order, each with the offset in `out` before which it belongs.
+    /// Values that are not in `out`, in order, each with the offset at which it belongs.
     shared: Vec<(usize, Bytes)>,
 }
 
@@ -41,7 +41,7 @@ impl Records {
         }
     }
 
-    /// Returns all writes in the encoding of [`write_record`]. Cost: one copy.
+    /// Returns all writes, encoded as by [`write_record`]. Cost: one copy.
     pub(crate) fn finish(self) -> Vec<u8> {
         let out = self.out.finish();
         if self.shared.is_empty() {
@@ -85,8 +85,8 @@ pub(crate) fn write_record(out: &mut Writer, key: &[u8], sequence: Sequence, ent
     }
 }
 
-/// Reads the next write. Returns `None` if it is malformed or its value is longer than `longest`
-/// bytes.
+/// Decodes the next write; `None` if the bytes are not a write, or its value has more than
+/// `longest` bytes.
 pub(crate) fn read_record<'a>(input: &mut Reader<'a>, longest: u32) -> Option<Record<'a>> {
     let key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
     let sequence = input.counter()?;

@@ -1,12 +1,13 @@
-//! What every page of a medium says by itself: for a store whose journal cannot be believed.
+//! Salvage: reads a store from its pages alone, if its journal cannot be trusted.
 //!
-//! A survey reads all pages and believes those that are whole and of the store, whatever extents, generations and runs they are
-//! of. Objects and groups of the log say which write they are; of each key the newest one counts ([`Versions`]). Nothing is
-//! written. Cost: the medium is read twice, objects once more when they are taken out; memory for each key ([`Versions`]), for each page
-//! of the log some 40 bytes, and the manifest.
+//! A survey reads all pages. It accepts every intact page of the store, whatever its extent,
+//! generation and run. Objects and log groups contain the identity of their write; the newest
+//! version of each key counts ([`Versions`]). Nothing is written. Cost: the medium is read twice,
+//! and objects once more when they are extracted. Memory: an entry for each key ([`Versions`]),
+//! about 40 bytes for each log page, and the manifest.
 //!
-//! A page without anything on it was never written. On a medium with redundancy an extent of which nothing can be read is one
-//! that was never opened.
+//! An empty page was never written. On a medium with redundancy, an extent whose pages are all
+//! unreadable was never opened.
 
 mod versions;
 
@@ -28,42 +29,42 @@ use crate::records::read_record;
 use crate::salvage::versions::{Place, Version};
 use crate::store::PageStore;
 
-/// Pages that are read at a time.
+/// The number of pages read at a time.
 const BATCH: u32 = 64;
 
-/// What a page is by itself.
+/// The state of a page, judged by its own contents.
 enum Seen {
-    /// Never written, or another store's.
+    /// Never written, or a page of another store.
     Nothing,
     Whole(Identity, PageImage),
     Damaged(PageFault),
 }
 
-/// Groups of the log that are whole, by number and epoch, and where their pages are, in order.
+/// Complete groups of the log, by number and epoch, with their pages in order.
 type LogGroups = BTreeMap<GroupId, Vec<PageNo>>;
 
 /// A group of the manifest.
 #[derive(Clone, Debug)]
 pub struct ManifestGroup {
-    /// The epoch it is of.
+    /// The epoch of the group.
     pub epoch: u32,
-    /// Its number in the epoch: 0 is the checkpoint, the others are one edit each.
+    /// The number in the epoch: 0 is the checkpoint, each other group is one edit.
     pub number: u64,
-    /// What it holds; nothing if that is not whole. A checkpoint goes without its run.
+    /// The contents; `None` if the group is incomplete. The run is removed from a checkpoint.
     pub bytes: Option<Vec<u8>>,
-    /// Of a checkpoint: the run that wrote it.
+    /// For a checkpoint: the run that wrote it.
     pub run: u32,
 }
 
-/// What pages say.
+/// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
     log: LogGroups,
-    /// Numbers of groups of which only a part was found.
+    /// Numbers of groups that were found only in part.
     torn: Vec<u64>,
-    /// Groups of the manifest, whole or not, by epoch and number.
+    /// Groups of the manifest, complete or not, by epoch and number.
     pub manifest: Vec<ManifestGroup>,
-    /// Pages that are not what was written, and what is wrong.
+    /// Damaged pages, with the fault of each.
     pub damaged: Vec<(PageNo, PageFault)>,
 }
 
@@ -71,7 +72,8 @@ pub struct Survey {
 pub type Saved = (Box<[u8]>, Value);
 
 impl Survey {
-    /// Groups of the log from number `from` on that are missing in front of others, or of which a part is.
+    /// Returns the number of log groups from `from` on that are missing before later groups, or
+    /// exist only in part.
     pub fn missing_log_groups(&self, from: u64) -> u64 {
         let whole = self.log.keys().map(|id| id.number);
         let mut there: Vec<u64> = whole.filter(|number| *number >= from).collect();
@@ -82,14 +84,14 @@ impl Survey {
         last.map_or(0, |last| last + 1 - from - there.len() as u64)
     }
 
-    /// How many groups of the log are whole.
+    /// Returns the number of complete log groups.
     pub fn log_groups(&self) -> usize {
         self.log.len()
     }
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Reads every page. `progress` hears the pages read so far.
+    /// Reads every page. Calls `progress` with the number of pages read so far.
     pub async fn survey(&self, progress: &mut dyn FnMut(u64)) -> Survey {
         let mut survey = Survey::default();
         let (mut log, mut manifest) = (Vec::new(), Vec::new());
@@ -106,7 +108,8 @@ impl<M: Medium> PageStore<M> {
                     }
                 }
             }
-            // What was never opened cannot be read either, where several members have it, and what was given up may be there in part.
+            // If several members hold an extent, one that was never opened is unreadable too. An
+            // extent that was given up may still exist in part. Neither counts as damage.
             survey.damaged.extend(damaged.into_iter().filter(|_| is_read && is_known));
             progress(u64::from(self.shape.page(id, 0).0) + u64::from(self.shape.pages_per_extent));
         }
@@ -129,7 +132,7 @@ impl<M: Medium> PageStore<M> {
         seen
     }
 
-    /// What a page is, or what redundancy says that it is.
+    /// Returns the state of a page, using redundancy if the page itself is damaged.
     async fn see(&self, page: PageNo, read: Result<PageImage, MediumError>) -> Seen {
         let own = self.seen(page, read);
         let Seen::Damaged(fault) = own else { return own };
@@ -154,7 +157,7 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The page, if it is whole and of the store, whatever it holds.
+    /// Returns the page if it is intact and of this store, whatever it contains.
     pub async fn whole_page(&self, page: PageNo) -> Option<PageImage> {
         if self.shape.extent_of(page).0 >= self.shape.extents {
             return None;
@@ -166,7 +169,8 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The pages of the `step`th part of the medium that are whole and of the store, each with the run that wrote it; nothing behind the last part.
+    /// Returns the intact pages of this store in part `step` of the medium, each with the run that
+    /// wrote it; `None` after the last part.
     pub async fn whole_pages(&self, step: u32) -> Option<Vec<(PageNo, u32, PageImage)>> {
         let (id, from) = self.part(step)?;
         let seen = self.see_batch(id, from).await.into_iter();
@@ -177,14 +181,14 @@ impl<M: Medium> PageStore<M> {
         Some(seen.filter_map(whole).collect())
     }
 
-    /// Where the `step`th part of the medium begins that is read at a time.
+    /// Returns the start of part `step` of the medium. A part is read at a time.
     fn part(&self, step: u32) -> Option<(ExtentId, u32)> {
         let batches = self.shape.pages_per_extent.div_ceil(BATCH);
         let id = ExtentId(step / batches);
         (id.0 < self.shape.extents).then_some((id, step % batches * BATCH))
     }
 
-    /// Notes where each run began, as its log tells.
+    /// Notes the first write of each run, as found in its log.
     pub async fn note_runs(&self, survey: &Survey, versions: &mut Versions) {
         for (id, pages) in &survey.log {
             let Some(bytes) = self.group(pages).await else { continue };
@@ -195,8 +199,9 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// Takes down every write in whole groups of the log, and every object. What a run that ended has left behind that nobody was told of is told by
-    /// [`Self::note_runs`].
+    /// Notes every write in complete log groups, and every object. Requires: [`Self::note_runs`]
+    /// was called before, which makes it possible to recognise unacknowledged writes that an
+    /// interrupted run left.
     pub async fn note_versions(&self, survey: &Survey, versions: &mut Versions) {
         for (id, pages) in &survey.log {
             let Some(bytes) = self.group(pages).await else { continue };
@@ -233,7 +238,8 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The version of `key` in `page`, if one is there: what an index says that the key has.
+    /// Replaces the version of `key` by the one stored in `page`, where an index says it is.
+    /// Returns whether `page` has one.
     pub async fn offer_from(&self, page: PageNo, key: &[u8], versions: &mut Versions) -> bool {
         let read = self.medium.read(page, IoClass::GcRead).await;
         let Seen::Whole(is, image) = self.see(page, read).await else { return false };
@@ -247,7 +253,7 @@ impl<M: Medium> PageStore<M> {
         false
     }
 
-    /// The value of an object that was found in a page, with the pages behind it if it takes more.
+    /// Returns the value of an object found in a page. Reads the further pages of a large object.
     async fn value_of(
         &self,
         page: PageNo,
@@ -276,7 +282,7 @@ impl<M: Medium> PageStore<M> {
         head.value_with(&parts.collect::<Option<Vec<&[u8]>>>()?)
     }
 
-    /// What a group of the log holds, if its pages are of one.
+    /// Returns the contents of a log group, if its pages belong together.
     async fn group(&self, pages: &[PageNo]) -> Option<Vec<u8>> {
         let mut found = Vec::with_capacity(pages.len());
         for page in pages {
@@ -286,8 +292,9 @@ impl<M: Medium> PageStore<M> {
         groups::joined(&found)
     }
 
-    /// Pairs of the `step`th part of all there is, and whether more follow: first what the log alone has, group by group, then what lies among
-    /// the data, in the order of places.
+    /// Returns the pairs of part `step`; `None` after the last part. The first parts are the log
+    /// groups, with pairs that only the log has. The others are the data pages, in order of page
+    /// numbers.
     pub async fn saved(
         &self,
         survey: &Survey,
@@ -334,14 +341,15 @@ impl<M: Medium> PageStore<M> {
     }
 }
 
-/// The store whose page this is, if it is whole and lies where it belongs.
+/// Returns the identity of the store that wrote the page, if the page is intact and at its proper
+/// place.
 pub fn store_of(bytes: &[u8], page: PageNo) -> Option<StoreId> {
     let is = stamp(bytes)?;
     page::check(&PageImage::new(bytes), Identity { page, ..is }).ok()?;
     Some(is.store)
 }
 
-/// Takes a page of the journal down. Of the log no more than where it is.
+/// Notes a journal page. For a log page only the place and the identity are kept.
 fn add_journal(
     page: PageNo,
     image: &PageImage,
@@ -355,7 +363,7 @@ fn add_journal(
     }
 }
 
-/// Groups of which all pages are there, and the numbers of the others.
+/// Returns the complete groups, and the numbers of the incomplete ones.
 fn whole_groups(pages: &[(PageNo, GroupPage)]) -> (LogGroups, Vec<u64>) {
     let mut writings: BTreeMap<_, BTreeMap<u32, PageNo>> = BTreeMap::new();
     for (at, page) in pages {
@@ -372,7 +380,7 @@ fn whole_groups(pages: &[(PageNo, GroupPage)]) -> (LogGroups, Vec<u64>) {
     (whole, torn)
 }
 
-/// The manifest as it can be read.
+/// Returns the groups of the manifest, with the contents of those that can be read.
 fn manifest_groups(pages: Vec<GroupPage>) -> Vec<ManifestGroup> {
     let mut by_id: BTreeMap<GroupId, BTreeMap<_, BTreeMap<u32, GroupPage>>> = BTreeMap::new();
     for page in pages {

@@ -11,7 +11,7 @@ use crate::memtable::{Entry, Memtables};
 use crate::store::changes::Counts;
 use crate::store::extents::Extents;
 
-/// The geometry of a small medium.
+/// The shape of a small medium.
 pub const SHAPE: Shape = Shape {
     payload_bytes: 1056,
     page_bytes: 1024,
@@ -31,7 +31,7 @@ pub fn pointers() -> PointerFormat {
 pub const IS: Identity =
     Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), run: 0 };
 
-/// Returns the page as stored on the medium.
+/// Returns a page as stored on the medium.
 pub fn sealed(page: Vec<u8>) -> Vec<u8> {
     page::seal(page, IS).bytes().to_vec()
 }
@@ -55,12 +55,12 @@ pub fn keys(rng: &mut Rng, most: u64) -> Vec<Vec<u8>> {
     (0..=rng.below(most)).map(|i| key(i, rng)).collect()
 }
 
-/// Returns the entry of a random write.
+/// Returns a random entry: a value or a tombstone.
 pub fn entry(rng: &mut Rng) -> Entry {
     rng.chance(0.8).then(|| value(rng, 60))
 }
 
-/// Returns memtables; the last one is empty.
+/// Returns memtables, of which the active one is empty.
 pub fn memtables(rng: &mut Rng) -> Memtables {
     let mut memtables = Memtables::default();
     let mut sequence = 0;
@@ -97,7 +97,7 @@ pub fn extents(rng: &mut Rng) -> Extents {
     extents
 }
 
-/// Exercises the operations of a store on `extents`.
+/// Calls on `extents` the operations that a store uses.
 pub fn walk_extents(extents: &Extents) {
     for (id, extent) in extents.iter() {
         assert!((0.0..=1.0).contains(&extents.utilisation(extent)), "{id:?} {extent:?}");

@@ -1,16 +1,16 @@
-//! Counters of a store's work.
+//! Counters of a store.
 
 use runtime::{Carrier, Nanos};
 use serde::Serialize;
 
 use crate::medium::Stream;
 
-/// Number of Gets for each number of flash reads.
+/// Counts of gets by their number of flash reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts(Vec<u64>);
 
 impl ReadCounts {
-    /// Counts a Get with `reads` flash reads.
+    /// Counts a get with `reads` flash reads.
     pub fn add(&mut self, reads: u32) {
         let index = reads as usize;
         if self.0.len() <= index {
@@ -19,17 +19,17 @@ impl ReadCounts {
         self.0[index] += 1;
     }
 
-    /// Returns the number of Gets; the index is their number of flash reads.
+    /// Returns the number of gets for each number of flash reads, which is the index.
     pub fn counts(&self) -> &[u64] {
         &self.0
     }
 
-    /// Returns the most reads of any Get.
+    /// Returns the largest number of reads of any get.
     pub fn max(&self) -> usize {
         self.0.len().saturating_sub(1)
     }
 
-    /// Returns the mean reads per Get; 0 without any Get.
+    /// Returns the mean number of reads per get; 0 without any get.
     pub fn mean(&self) -> f64 {
         let gets: u64 = self.0.iter().sum();
         let reads: u64 = self.0.iter().zip(0..).map(|(count, reads)| count * reads).sum();
@@ -37,18 +37,18 @@ impl ReadCounts {
     }
 }
 
-/// Work of a merge accelerator.
+/// The work of a merge accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceleratorWork {
-    /// Merges that it executed.
+    /// Merges done.
     pub merges: u64,
-    /// Merges that were left to the processor, because entries were too long or a copy was damaged.
+    /// Merges left to the processor, because an entry was too long or a copy was damaged.
     pub left_to_processor: u64,
-    /// Bytes of its inputs.
+    /// Bytes of the inputs.
     pub bytes: u64,
-    /// Pages written only as input of the accelerator.
+    /// Pages written only as input for the accelerator.
     pub pages_copied: u64,
-    /// Time that it was busy.
+    /// Time in use.
     pub busy: Nanos,
 }
 
@@ -63,15 +63,15 @@ impl AcceleratorWork {
 /// Counters since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
-    /// Flash reads per Get.
+    /// Flash reads per get.
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
-    /// Pages that failed their check and were rebuilt from the medium's redundancy.
+    /// Damaged pages that were rebuilt from the medium's redundancy.
     pub rebuilt_reads: u64,
     /// Meta segments that client commands read without finding the key.
     pub vain_meta_reads: u64,
-    /// Bloom filter probes of client commands.
+    /// Bloom filters that client commands probed.
     pub filter_probes: u64,
     /// Gets that found a value.
     pub gets_found: u64,
@@ -83,7 +83,7 @@ pub struct EngineStats {
     pub user_bytes: u64,
     /// Writes that waited for space.
     pub stalls: u64,
-    /// Total time that writes waited for space.
+    /// The total time that writes waited for room.
     pub stalled: Nanos,
     /// Memtables flushed.
     pub flushes: u64,
@@ -93,44 +93,44 @@ pub struct EngineStats {
     pub compactions: Vec<u64>,
     /// Entries that passed through merges, including flushes.
     pub merged_entries: u64,
-    /// Entries dropped because a newer entry of their key exists.
+    /// Entries dropped because a newer entry of their key was found.
     pub dropped_duplicates: u64,
-    /// Work of the merge accelerator; zeros without one.
+    /// The work of the merge accelerator; zeros without one.
     pub accelerator: AcceleratorWork,
     /// Data extents collected.
     pub gc_data_extents: u64,
     /// Meta extents collected.
     pub gc_meta_extents: u64,
-    /// Data extents that were not collected, because a page with live data is unreadable.
+    /// Data extents quarantined, because a page that is in use is damaged or cannot be read.
     pub gc_quarantined_extents: u64,
     /// Extents released without moving data.
     pub gc_empty_extents: u64,
-    /// Objects that garbage collection checked.
+    /// Objects that garbage collection examined.
     pub gc_objects_seen: u64,
     /// Objects that garbage collection re-inserted.
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
-    /// Groups of segments that merges wrote.
+    /// Groups of segments that compactions wrote.
     pub groups_written: u64,
-    /// Groups of segments that garbage collection copied.
+    /// Groups of segments that garbage collections copied.
     pub groups_moved: u64,
-    /// Hits and misses of the caches; zeros without caches.
+    /// Cache hits and misses of clients; zeros without caches.
     pub caches: CacheStats,
-    /// Work of iterators.
+    /// The work of iterators.
     pub iterators: IteratorStats,
     /// Snapshots that expired because memory or space ran out.
     pub snapshots_expired: u64,
-    /// Work on tables, if levels consist of tables.
+    /// The work on tables, in designs whose levels consist of them.
     pub tables: TableStats,
-    /// Number of times the level plan was recomputed because level lists outgrew it.
+    /// The number of times that the level plan was recomputed because level lists outgrew it.
     pub replans: u64,
-    /// Peak of the index memory in use, in bytes.
+    /// The highest use of index memory, in bytes.
     pub peak_index_bytes: u64,
 }
 
 impl ReadCounts {
-    /// Saves or restores the counts.
+    /// Carries all counts.
     pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         by.list(&mut self.0, Carrier::u64)
     }
@@ -210,7 +210,7 @@ impl EngineStats {
         tables.carry(by)
     }
 
-    /// Counts the collection of an extent of `stream`.
+    /// Counts a collected extent of `stream`.
     pub(crate) fn count_collected(&mut self, stream: Stream) {
         match stream {
             Stream::Objects => self.gc_data_extents += 1,
@@ -219,18 +219,18 @@ impl EngineStats {
     }
 }
 
-/// Hits and misses of a tree's caches.
+/// Cache hits and misses of clients of an LSM-tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
     /// Index pages found in the cache.
     pub page_hits: u64,
     /// Index pages read from the medium.
     pub page_misses: u64,
-    /// Values found in the cache, by themselves or in a cached page.
+    /// Values found in a cache, alone or in a cached page.
     pub value_hits: u64,
     /// Values read from the medium.
     pub value_misses: u64,
-    /// Values found in a cached data page.
+    /// Values found in a cached page of values.
     pub value_page_hits: u64,
 }
 
@@ -254,7 +254,7 @@ impl CacheStats {
     }
 }
 
-/// Work of flushes and compactions on tables.
+/// The work of flushes and compactions on tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableStats {
     /// Table pages written by flushes.
@@ -263,21 +263,21 @@ pub struct TableStats {
     pub written_pages: u64,
     /// Table pages read by compactions.
     pub read_pages: u64,
-    /// Tables moved to the next level without rewriting.
+    /// Tables that were moved to the next level without rewriting.
     pub moves: u64,
     /// Compactions of L0 into L0.
     pub intra_l0: u64,
-    /// Maximum number of tables in L0 at a time.
+    /// The largest number of tables in L0.
     pub most_in_l0: u64,
-    /// Number of times a compaction below L0 paused for a compaction out of L0 or for clients.
+    /// The number of pauses of compactions below L0, for a compaction out of L0 or for clients.
     pub yields: u64,
-    /// Total time of those pauses, in nanoseconds.
+    /// The total duration of these pauses, in nanoseconds.
     pub yielded_ns: u64,
     /// Compactions that were aborted for a compaction out of L0.
     pub discarded_jobs: u64,
-    /// Table pages written by aborted compactions; not included in `written_pages`.
+    /// Pages of tables that the aborted compactions had written; not counted in `written_pages`.
     pub discarded_written_pages: u64,
-    /// Table pages read by aborted compactions.
+    /// Pages that the aborted compactions had read.
     pub discarded_read_pages: u64,
 }
 
@@ -312,7 +312,7 @@ impl TableStats {
         counts.into_iter().try_for_each(|count| by.u64(count))
     }
 
-    /// Returns the counts since `before`; `most_in_l0` remains the overall maximum.
+    /// Returns the counts since `before`. `most_in_l0` stays the maximum since the start.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -331,7 +331,7 @@ impl TableStats {
     }
 }
 
-/// Work of iterators.
+/// The work of iterators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {
     /// Iterators created.
@@ -340,23 +340,23 @@ pub struct IteratorStats {
     pub seeks: u64,
     /// Next calls.
     pub nexts: u64,
-    /// Entries skipped because they are tombstones.
+    /// Entries skipped without returning a pair: tombstones.
     pub skipped: u64,
     /// Commands that used up their skip budget.
     pub skips_cut_short: u64,
-    /// Segments that a Seek read and waited for, in parallel on all levels.
+    /// Segments read while a Seek waited, from all levels in parallel.
     pub seek_index_reads: u64,
-    /// Segments that a Next read and waited for, because they had not been prefetched.
+    /// Segments read while a Next waited, because they had not been prefetched.
     pub next_index_reads: u64,
     /// Segments prefetched.
     pub index_prefetches: u64,
-    /// Prefetched segments that a command still had to wait for.
+    /// Segments prefetched that a command still had to wait for.
     pub index_prefetch_waits: u64,
     /// Values prefetched.
     pub value_prefetches: u64,
-    /// Prefetched values that a command still had to wait for.
+    /// Values prefetched that a command still had to wait for.
     pub value_prefetch_waits: u64,
-    /// Prefetched values that were not used.
+    /// Values prefetched and not used.
     pub value_prefetches_wasted: u64,
     /// Values found in a page that the iterator still held.
     pub page_hits: u64,
@@ -418,7 +418,7 @@ impl IteratorStats {
     }
 }
 
-/// Memory of the device by use, in bytes.
+/// Memory in use by purpose, in bytes of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Keys and addresses of all level lists.
@@ -431,13 +431,13 @@ pub struct MemoryUse {
     pub pinned_segments: u64,
     /// Bloom filters of unpinned segments.
     pub filters: u64,
-    /// Directory of a hash table: the location of each bucket page.
+    /// The directory of a hash table: the place of each bucket page.
     pub directory: u64,
     /// Caches of the index: bucket pages of a hash table; pages and values of an LSM-tree.
     pub caches: u64,
     /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
     pub memtables: u64,
-    /// Buffers of compactions; not part of the index budget.
+    /// Pages held by compactions; not part of the index budget either.
     pub compaction_buffers: u64,
 }
 

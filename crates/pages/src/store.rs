@@ -84,7 +84,7 @@ pub struct PageStore<M> {
     pub medium: M,
     /// The identity that every page contains, journal pages included.
     pub id: Rc<Cell<StoreId>>,
-    /// The shape of the medium. `payload_bytes` is capped at [`MAX_PAGE_BYTES`], the most that a
+    /// The shape of the medium. `payload_bytes` is capped at `MAX_PAGE_BYTES`, the most that a
     /// page can describe.
     pub shape: Shape,
     /// The number of pages that are best written together.

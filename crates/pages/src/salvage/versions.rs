@@ -1,29 +1,30 @@
-//! Which of all versions of a key that are found about counts.
+//! Selects the version of each key that counts among all versions found.
 //!
-//! A run of a store knows all that was durable before it. So of two versions the one that was written in the later run is the newer one, and
-//! within a run the one with the higher sequence number; what is moved keeps its number, and only what is
-//! in use is moved. A sequence number alone does not tell: a power cut takes writes that nobody was told of, and the next run gives their numbers
-//! again. Such a write that lies about is known by its number: it is not below the first one of a later run.
+//! A run of a store knows everything that was durable before it. Of two versions, the one from the
+//! later run is therefore newer, and within a run the one with the higher sequence number. Garbage
+//! collection keeps the number of an object and moves only live objects. A sequence number alone is
+//! not enough: a power cut removes unacknowledged writes, and the next run reuses their numbers.
+//! Such a lost write can be recognised: its number is not below the first number of a later run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::object::Sequence;
 use crate::medium::PageNo;
 
-/// Where a version is.
+/// The place of a version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Place {
-    /// Nowhere: the key was deleted.
+    /// No place: the key was deleted.
     Deleted,
     /// In the log.
     Log,
-    /// In this page of the data.
+    /// In this data page.
     Object(PageNo),
-    /// Beside the key, in this page of the index.
+    /// Next to the key, in this index page.
     Index(PageNo),
 }
 
-/// A version of a key. The order is that in which they count.
+/// A version of a key. The greatest version counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Version {
     run: u32,
@@ -37,42 +38,44 @@ impl Version {
     }
 }
 
-/// What an index says of a key.
+/// The state of a key in an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Standing {
-    /// Nothing yet.
+    /// Not looked up yet.
     #[default]
     Unasked,
-    /// It has a value.
+    /// The key has a value.
     Live,
-    /// It has none.
+    /// The key has no value.
     Dead,
-    /// A part of the index is damaged that may have the answer.
+    /// Unknown, because a part of the index that may have the key is damaged.
     Unknown,
 }
 
-/// The newest version of each key. Memory: a key, about 40 bytes for its version, and what a B-tree takes to hold them.
+/// The newest version of each key. Memory for each key: the key, about 40 bytes for its version,
+/// and the overhead of a B-tree.
 #[derive(Debug, Default)]
 pub struct Versions {
     newest: BTreeMap<Box<[u8]>, (Version, Standing)>,
-    /// The first write that is known of each run.
+    /// The first known write of each run.
     runs: BTreeMap<u32, Sequence>,
 }
 
 impl Versions {
-    /// A run has a write of this number, so that none before it has.
+    /// Notes that a run has a write with this number: no earlier run's write from this number on
+    /// has survived.
     pub fn note_run(&mut self, run: u32, sequence: Sequence) {
         let first = self.runs.entry(run).or_insert(sequence);
         *first = sequence.min(*first);
     }
 
-    /// Whether a power cut took the write.
+    /// Whether a power cut has removed the write.
     fn was_lost(&self, version: &Version) -> bool {
         let mut later = self.runs.range(version.run.saturating_add(1)..);
         later.any(|(run, first)| *run > version.run && version.sequence >= *first)
     }
 
-    /// Whether a version would count.
+    /// Whether a version would replace the present one.
     pub(super) fn is_newer(&self, key: &[u8], version: &Version) -> bool {
         !self.was_lost(version) && self.newest.get(key).is_none_or(|(newest, _)| version > newest)
     }
@@ -90,7 +93,8 @@ impl Versions {
         }
     }
 
-    /// Takes the value that an index with all writes up to `flushed` has beside a key in this page, unless a later write is of it.
+    /// Notes that an index with all writes up to `flushed` stores the value of `key` in index page
+    /// `page`. Ignored if a later write of the key is known.
     pub fn take_from_index(
         &mut self,
         key: &[u8],
@@ -99,24 +103,26 @@ impl Versions {
         standing: Standing,
     ) {
         if self.newest.get(key).is_none_or(|(newest, _)| newest.sequence <= flushed) {
-            // An index has it of whatever run.
+            // The run does not matter: the value is current in the index.
             let version = Version::new(0, flushed, Place::Index(page));
             self.newest.insert(key.into(), (version, standing));
         }
     }
 
-    /// Takes down a value that a page of an index has beside a key, of which nobody knows when it was written but in which run at the latest: what says more of
-    /// itself goes before it.
+    /// Notes a value that an index page stores next to its key. Its sequence number is unknown;
+    /// `run` is the latest run that can have written it. Versions of that run with a known number
+    /// are preferred.
     pub fn offer_from_index(&mut self, key: &[u8], run: u32, page: PageNo) {
         self.offer(key, Version::new(run, 0, Place::Index(page)));
     }
 
-    /// Whether the version that counts stands beside its key in this page.
+    /// Whether the version that counts is stored next to its key in this index page.
     pub fn is_in_index(&self, key: &[u8], page: PageNo) -> bool {
         self.newest.get(key).is_some_and(|(newest, _)| newest.place == Place::Index(page))
     }
 
-    /// The pages of an index that have a value that counts, and how many such values there are of which nobody knows when they were written.
+    /// Returns the index pages that store a value that counts, and the number of such values with
+    /// an unknown sequence number.
     pub fn in_index(&self) -> (BTreeSet<PageNo>, u64) {
         let (mut pages, mut unordered) = (BTreeSet::new(), 0);
         for (newest, _) in self.newest.values() {
@@ -133,12 +139,13 @@ impl Versions {
         self.newest.get(key).is_some_and(|(newest, _)| newest == version)
     }
 
-    /// Whether anything is known of a key.
+    /// Whether any version of the key is known.
     pub fn has(&self, key: &[u8]) -> bool {
         self.newest.contains_key(key)
     }
 
-    /// The keys from `from` up to `to`, or to the last one, whose standing is not known yet, and what it is is up to `judge`.
+    /// Sets the standing of the keys from `from` up to `to`, or up to the last key, to the result
+    /// of `judge`. Skips keys whose standing is already known.
     pub fn judge(
         &mut self,
         from: &[u8],
@@ -151,14 +158,14 @@ impl Versions {
         }
     }
 
-    /// Whether the version that counts lies in this page, or was written after `flushed`.
+    /// Whether the version that counts is in this page, or was written after `flushed`.
     pub fn is_in(&self, key: &[u8], page: PageNo, flushed: Sequence) -> bool {
         let is_so =
             |newest: &Version| newest.place == Place::Object(page) || newest.sequence > flushed;
         self.newest.get(key).is_some_and(|(newest, _)| is_so(newest))
     }
 
-    /// Takes out what an index that has all writes up to `flushed` says is deleted.
+    /// Removes the keys that an index with all writes up to `flushed` reports as deleted.
     pub fn drop_dead(&mut self, flushed: Sequence) {
         let is_dead = |version: &Version, standing| {
             version.sequence <= flushed && matches!(standing, Standing::Dead)
@@ -166,14 +173,14 @@ impl Versions {
         self.newest.retain(|_, (version, standing)| !is_dead(version, *standing));
     }
 
-    /// Takes a key out that was deleted, if no write after `flushed` is of it.
+    /// Removes a deleted key, unless a write after `flushed` is known.
     pub fn drop_deleted(&mut self, key: &[u8], flushed: Sequence) {
         if self.newest.get(key).is_some_and(|(newest, _)| newest.sequence <= flushed) {
             self.newest.remove(key);
         }
     }
 
-    /// Pairs whose standing `is_one`.
+    /// Returns the number of pairs for whose standing `is_one` is true.
     pub fn count(&self, is_one: impl Fn(Standing) -> bool) -> u64 {
         let there = self.newest.values().filter(|(version, _)| version.place != Place::Deleted);
         there.filter(|(_, standing)| is_one(*standing)).count() as u64

@@ -6,7 +6,7 @@
 //!
 //! A reader on a thread outside of the runtime cannot touch the counters. When it finishes, it puts
 //! its epoch into a list under a lock, and the next call inside the runtime takes the list over.
-//! Only a task in [`Epochs::drain`] has to be woken for that.
+//! Only a task in `Epochs::drain` has to be woken for that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
