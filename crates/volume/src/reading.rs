@@ -310,7 +310,8 @@ impl<M: Medium> Inner<M> {
         }
         self.spend_on_parity(pages).await;
         self.count(|stats| stats.rebuilt_reads += 1);
-        // The sum has no zeros that all the others lack at their ends; the page may have had them.
+        // Trailing zeros of the page are missing if all others are shorter. Its own header has its
+        // length.
         let said = page::said_len(&sum).min(self.stripes.shape().payload_bytes as usize);
         sum.resize(said.max(sum.len()), 0);
         Ok(PageImage::new(&sum))
