@@ -8,8 +8,8 @@
 //!            member 0    member 1    member 2
 //!            header      header      header
 //! stripe 0   data 0      data 1      parity       extent 0: the parity rotates over the members.
-//! stripe 1   data 1      parity      data 0       Data chunks start after the parity chunk, so that
-//! stripe 2   parity      data 0      data 1       consecutive pages are on different members.
+//! stripe 1   data 1      parity      data 0       The data chunks start after the parity chunk,
+//! stripe 2   parity      data 0      data 1       so consecutive chunks are on different members.
 //! ```
 //! The rotation is shifted by the number of the extent. Otherwise extents with few stripes would
 //! have their parity on the same members.
