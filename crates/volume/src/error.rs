@@ -4,7 +4,7 @@ use std::fmt;
 
 use pages::MediumError;
 
-/// The reason why a volume could not be assembled. The message tells the remedy.
+/// The reason why a volume could not be assembled. Some messages name the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum VolumeError {
     /// The layout needs more members, or there are more than the maximum.

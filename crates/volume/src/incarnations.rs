@@ -12,9 +12,9 @@
 //! instead.
 //!
 //! If some headers of a member cannot be read, one of them may record a later run. If none of its
-//! readable headers counts, its unreadable headers are taken as missing when there are fewer of
-//! them than places where the member has nothing or a former header, and another member has a
-//! header that does not note it.
+//! readable headers counts, its unreadable headers count as missing when there are fewer of them
+//! than places where the member has nothing or a former header, and another member has a header
+//! that does not note it.
 
 use crate::extents::{bit, bits};
 use crate::header::{Header, Standing};
@@ -36,7 +36,7 @@ pub(crate) struct Tellings {
     /// `told[a][b]`: the latest tenure of member `b` in the headers of member `a`.
     told: Vec<Vec<u64>>,
     /// For each member, the number of places with other bytes than a header, on media that cannot
-    /// tell whether it was one.
+    /// distinguish a torn header.
     torn: Vec<usize>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     const NOTHING: Found = Found::There { frontier: 0, header: None };
     const DROPPED: Found = Found::There { frontier: 1, header: None };
-    /// The next incarnation.
+    /// The tenure of the second incarnation.
     const NEXT: u64 = 1 << 32;
 
     fn header(incarnation: u32) -> Found {

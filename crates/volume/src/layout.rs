@@ -23,12 +23,12 @@ use crate::error::VolumeError;
 pub enum Layout {
     /// Chunks rotate over the members, without redundancy.
     Striped {
-        /// Pages of a chunk.
+        /// Pages per chunk.
         chunk_pages: u32,
     },
     /// Each stripe has a chunk of parity; one member may be lost. Needs at least three members.
     Parity {
-        /// Pages of a chunk.
+        /// Pages per chunk.
         chunk_pages: u32,
     },
     /// Each page is on all members; all but one may be lost. Needs at least two members.
@@ -109,7 +109,7 @@ impl Stripes {
         self.member
     }
 
-    /// Pages of a chunk.
+    /// Pages per chunk.
     pub fn chunk_pages(&self) -> u32 {
         self.chunk_pages
     }

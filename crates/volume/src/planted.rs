@@ -1,14 +1,14 @@
 //! Planted faults: deliberate bugs that the trials must catch. Compiled in only with the feature
 //! `planted-faults`, which only tests enable.
 
-/// A bug to plant.
+/// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A rebuild uses the parity member of the first stripe for all stripes.
     ParityNotRotated,
     /// A member that is being filled serves stripes that it does not have yet.
     ServeBeforeFilled,
-    /// A member's data of an extent is used whatever its generation.
+    /// A member's data of an extent is used regardless of its generation.
     BelieveStaleExtents,
     /// Parity is not written.
     ParityLeftOut,
@@ -46,7 +46,7 @@ pub enum Fault {
     DropImagesEarly,
     /// With windows: a sync does not wait for slots.
     SyncWithoutSlots,
-    /// With windows: reads go to the page's home whatever its window.
+    /// With windows: reads go to the page's home regardless of its window.
     ReadBusyMembers,
     /// With windows: a slot ends with writes in progress.
     EndSlotsEarly,

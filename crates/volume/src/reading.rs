@@ -2,7 +2,7 @@
 //!
 //! A page is read from its own member. If that member is lost, or cannot read the page, the page is
 //! rebuilt: from the same page of all other chunks of the stripe, or from another mirror. If that
-//! fails too, the error tells the cause: [`MediumError::Unreadable`] for the page, or
+//! fails too, the error gives the cause: [`MediumError::Unreadable`] for the page, or
 //! [`MediumError::Gone`] if more members are lost than the layout tolerates. An extent that is not
 //! open reads as empty, also if an opening or a release cut short by a power failure left something
 //! in it: that is only on the member it was left on, and could not be rebuilt.

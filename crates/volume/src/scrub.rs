@@ -2,7 +2,7 @@
 //! check, ZFS a scrub. It writes nothing.
 //!
 //! Pages that were not written in this life of an extent, or were torn by a power cut, need not
-//! agree with anything. So the caller tells the state of each page. The pages at one place of a
+//! agree with anything. So the caller supplies the state of each page. The pages at one place of a
 //! stripe's chunks are compared if the caller uses at least one of them.
 
 use pages::{ExtentId, Medium, MediumError, PageNo};

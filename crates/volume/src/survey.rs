@@ -1,7 +1,7 @@
 //! The verdict on an extent after a power cut: a pure function of the members' headers.
 //!
 //! Headers with the same run and generation belong to the same opening. Of these, the header with
-//! the highest revision tells which members missed some of the extent. An extent counts only if
+//! the highest revision shows which members missed some of the extent. An extent counts only if
 //! enough members have its newest opening that the rest may have been away. Otherwise this opening,
 //! or its release, was cut short before anything in it was synced. Members that do not answer may
 //! have it.
@@ -27,7 +27,7 @@
 //! state of an extent is unknown. So an extent that a member lacks without being noted was not
 //! synced, and its unreadable pages are not lost data. If in addition more members are silent or
 //! noted, so that a part of a journal could not be read, the extent is empty: power failed while it
-//! was opened or released. Other extents are left to the manifest, which tells whether they are
+//! was opened or released. Other extents are left to the manifest, which shows whether they are
 //! needed.
 //!
 //! A header that notes more members than the layout tolerates was written by an earlier version, by
@@ -49,7 +49,7 @@ pub(crate) enum Found {
     Unread,
     /// The member has data, or nothing.
     There {
-        /// The number of pages written, as far as the member can tell.
+        /// The number of pages written, as far as the member knows.
         frontier: u32,
         /// Its header, if valid.
         header: Option<Header>,
@@ -160,13 +160,13 @@ pub(crate) struct Rules {
     pub layout: Layout,
     /// Number of members that may be missing.
     pub spares: usize,
-    /// Whether headers, not frontiers, tell which members lack data.
+    /// Whether headers, not frontiers, show which members lack data.
     pub heeds_notes: bool,
     /// Members whose lack of an extent proves nothing.
     pub fresh: u64,
     /// Members whose lack of an extent proves that it was not synced, unless they are noted.
     pub listed: u64,
-    /// For planted faults.
+    /// Set by planted faults only.
     pub believes_stale: bool,
     pub believes_too_many: bool,
     pub believes_released: bool,
@@ -238,9 +238,9 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
     let (whole, doubted) = match layout {
-        // No remaining member can tell whether this data is the newest.
+        // No remaining member can show whether this data is the newest.
         Layout::Parity { .. } if silent > spares || is_forgotten => (0, 0),
-        // No redundancy replaces stale data here. Each page's own header tells its age.
+        // No redundancy replaces stale data here. Each page's own header shows its age.
         Layout::Striped { .. } => (there, 0),
         _ if rules.believes_stale => (there, 0),
         _ => (current & !noted, unread & !noted),
@@ -423,7 +423,7 @@ mod tests {
             for (stream, listed, expected) in [
                 (Stream::Log, 0b100, None),
                 (Stream::Manifest, 0b100, None),
-                // The manifest tells whether it is needed.
+                // The manifest shows whether it is needed.
                 (Stream::Objects, 0b100, Some(0b001)),
                 // An earlier version may have begun to fill the last member.
                 (Stream::Log, 0b011, Some(0b001)),

@@ -28,7 +28,7 @@ impl<M: Medium> Inner<M> {
             due.push((id, extent.stream));
             strays |= extent.stray;
         }
-        // On other media a member's own frontier tells how much it has.
+        // On other media a member's own frontier shows how much it has.
         if due.is_empty() || !self.is_anywhere {
             return;
         }

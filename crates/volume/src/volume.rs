@@ -19,7 +19,7 @@ use crate::windows::{Gate, State, Windows};
 
 /// The parts of a volume.
 pub struct Setup<M> {
-    /// Clock and tasks.
+    /// The clock and task spawner.
     pub handle: Handle,
     /// The processor whose time parity uses.
     pub cores: Rc<Cores>,

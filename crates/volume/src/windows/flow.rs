@@ -60,7 +60,7 @@ pub(crate) struct Flow {
 /// The current slot of a member, or its last one.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Deadline of writes that begin in it.
+    /// The time by which writes begun in the slot are expected to have ended.
     end: Nanos,
     /// Expected write bandwidth in bytes per second.
     bandwidth: u64,

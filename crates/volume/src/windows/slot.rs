@@ -11,9 +11,9 @@ use runtime::Nanos;
 /// The requirements of a device (log page 0Ah).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// The longest DTWIN.
+    /// The maximum length of a DTWIN.
     pub max_dtwin: Nanos,
-    /// The shortest NDWIN.
+    /// The minimum length of an NDWIN.
     pub min_ndwin: Nanos,
     /// The duration of the lockdown at the end of NDWIN.
     pub lockdown: Nanos,

@@ -483,7 +483,7 @@ fn an_older_copy_of_a_member_lacks_all() {
     }
 }
 
-/// The others' notes of its absence are kept while it is away, whatever else is written to them.
+/// The others' notes of its absence are kept while it is away, despite other writes to them.
 #[test]
 fn a_member_that_missed_something_is_filled_when_it_comes_back_a_run_later() {
     let world = World::new(PARITY, SMALL, 3);

@@ -57,7 +57,7 @@ impl Cycle {
         });
     }
 
-    /// Cuts power: one member keeps all that was acknowledged, the others only what was synced.
+    /// Cuts power: one member keeps all acknowledged data, the others only synced data.
     fn cut_all_but(&self, member: usize) {
         for (other, disk) in self.disks.iter().enumerate() {
             let mut disk = disk.borrow_mut();

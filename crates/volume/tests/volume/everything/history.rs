@@ -34,8 +34,8 @@ pub(crate) struct History {
     /// does not happen.
     mended: Rc<Cell<u32>>,
     /// Replaced members with their data, and copies of members. `returns` is the random source for
-    /// their return, in every third history only; the others stay as they were when they were first
-    /// recorded.
+    /// their return. It is set in every third history only, so that failures found earlier with the
+    /// other seeds still replay.
     former: Vec<(usize, Disk)>,
     returns: Option<Rng>,
     pub story: Vec<String>,
@@ -125,8 +125,8 @@ impl History {
         setup
     }
 
-    /// Replaces a member by an empty or former one, spoils its headers, or takes it away for a
-    /// life, where allowed.
+    /// At random, replaces a member by an empty or former one, spoils its headers, or takes it away
+    /// for a life.
     #[expect(clippy::same_functions_in_if_condition, reason = "each draws anew")]
     fn change_members(&mut self, has_failed: &Rc<Cell<bool>>) {
         let member = self.rng.below(MEMBERS as u64) as usize;

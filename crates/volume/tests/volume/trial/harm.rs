@@ -71,7 +71,8 @@ impl Life {
         }
     }
 
-    /// Replaces a lost member by a fresh medium, or lets it come back at the next power cut.
+    /// Replaces a lost member by a fresh medium, or makes it answer again: the volume uses it again
+    /// after the next power cut.
     pub(super) fn replace(&mut self) {
         let lost: Vec<usize> = {
             let disks = self.disks.borrow();

@@ -86,7 +86,8 @@ impl Life {
         model.keeps_holes
     }
 
-    /// Complains about a page that was read wrong, unless a rebuild of it is right.
+    /// Returns the complaint about a page that was read, if any. A flipped bit is accepted if a
+    /// rebuild is right.
     async fn judge(
         &self,
         page: PageNo,
