@@ -298,7 +298,7 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
     }
 
     fn unreadable_is_lost(&self, _: ExtentId) -> bool {
-        true // a block under way is old or new after a power cut
+        true // a block being written is old or new after a power cut, never torn
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<D> {

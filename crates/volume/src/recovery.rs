@@ -52,7 +52,8 @@ impl<M: Medium> Volume<M> {
             extent.stray = if extent.is_live { 0 } else { strays };
         }
         inner.unlist(!listed);
-        // Before the power cut they had everything that they lacked, but were not listed yet.
+        // These may lack nothing any more: they were filled completely before the power cut, but
+        // not listed yet.
         inner.unlisted.set(inner.unlisted.get() | unlisted);
         Ok(volume)
     }
@@ -209,8 +210,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Marks an extent as empty. Data that members still have of it are removed before it is
-    /// opened.
+    /// Marks an extent as empty. The members' data of it is removed before it is opened.
     fn set_left_over(&self, id: ExtentId, found: &[Found]) {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
