@@ -1,12 +1,13 @@
 //! A range of an NVM set as a medium.
 //!
-//! Extents are equal ranges of blocks, a page is a whole number of blocks. Nothing has to be written
-//! in order, so there is no frontier. A write is one command for the whole unit, durable after a flush
-//! of the set. A release discards.
+//! Extents are equal ranges of blocks; a page is a whole number of blocks. Writes need no order, so
+//! there is no frontier. A write is one command for the whole unit; a flush of the set makes it
+//! durable. A release discards the blocks.
 //!
-//! A device does not keep how long a page was. It comes back up to its last byte that is not zero, and at
-//! least as long as its header says and as any header is; what is missing are zeros. One of nothing but zeros comes back empty:
-//! never written, discarded, or written with nothing but zeros, which is the same to a reader.
+//! A device does not store the length of a page. A page is returned up to its last byte that is not
+//! zero, and at least as long as its header says and as any header is; the rest is zeros. A page of
+//! only zeros is returned empty: it was never written, was discarded, or was written with zeros,
+//! which are the same to a reader.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,71 +19,73 @@ use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{FileRead, IoClass, PageImage};
 
-/// Which blocks, and how they are cut.
+/// The range of blocks, and how it is divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RangeOptions {
     /// The set.
     pub set: SetId,
     /// The first block.
     pub first_block: u64,
-    /// Blocks of a page.
+    /// Blocks per page.
     pub page_blocks: u32,
-    /// Pages of an extent.
+    /// Pages per extent.
     pub pages_per_extent: u32,
-    /// Extents.
+    /// Number of extents.
     pub extents: u32,
-    /// Extents that it may have one day: see [`Shape::grows_to`].
+    /// Number of extents that it may grow to: see [`Shape::grows_to`].
     pub grows_to: u32,
-    /// Appends that make progress side by side; a device does not tell.
+    /// Number of appends that make progress in parallel; a device does not report it.
     pub parallelism: u32,
-    /// Pages that one write has at most, where as many follow one another. 1 is what a simulated drive is given, whose
+    /// Maximum number of consecutive pages in one write. It is 1 for a simulated drive, whose
     /// writes cost by the block.
     pub run_pages: u32,
-    /// Which free extent is written to next.
+    /// The choice of the next free extent.
     pub reuse: Reuse,
-    /// Whether a run of a journal that is to be durable at once is written with Force Unit Access, and not flushed behind it. For files and
-    /// real drives, where that is one operation in place of two.
+    /// Whether a journal run that must be durable at once is written with Force Unit Access instead
+    /// of being followed by a flush. For files and real drives, where that is one operation instead
+    /// of two.
     pub forces_journal: bool,
 }
 
-/// Which of the free extents is written to next.
+/// The choice of the next free extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reuse {
-    /// The one that was opened least often: for drives that have to be worn evenly by who writes to them.
+    /// The extent that was opened least often: for drives that rely on the host for even wear.
     #[default]
     LeastWorn,
-    /// The first of them: for files. One stays as short as what is stored in it, and room that was written before takes writes
-    /// faster than new room does. A file system has to note of each write into new room that it is written now, before
-    /// the write is durable; so what held a journal is left to the journal, as long as there is something else for
-    /// the others.
+    /// The first free extent: for files. The file stays as short as the data in it, and space that
+    /// was written before takes writes faster than new space. For each write into new space a file
+    /// system must record, before the write is durable, that the space is now written. So an extent
+    /// that held a journal is kept for the journal as long as another extent is free for other
+    /// streams.
     First,
 }
 
-/// What an extent was opened for.
+/// The use of an extent since the medium was opened.
 #[derive(Default)]
 struct Opened {
     times: Cell<u32>,
-    /// Whether it holds a journal, or held one last.
+    /// Whether it holds a journal, or last held one.
     for_journal: Cell<bool>,
 }
 
-/// A range of blocks as a medium. Clones are handles to the same.
+/// A range of blocks as a medium. Clones share the same range.
 #[derive(Clone)]
 pub struct BlockRange<D> {
     device: D,
     options: RangeOptions,
-    /// What each extent was opened for in this life.
+    /// The use of each extent.
     opened: Rc<[Opened]>,
 }
 
 impl<D: BlockDevice> BlockRange<D> {
-    /// The range of `device` that `options` say.
+    /// Returns the range of `device` that `options` describe.
     ///
     /// # Errors
-    /// [`DeviceError::NoSuchSet`], [`DeviceError::OutOfRange`].
+    /// Returns [`DeviceError::NoSuchSet`] or [`DeviceError::OutOfRange`].
     ///
     /// # Panics
-    /// If a size is zero or there are more pages than numbers for them.
+    /// If a size is zero, or if there are 2^32 pages or more.
     pub fn new(device: D, options: RangeOptions) -> Result<Self, DeviceError> {
         let RangeOptions { set, first_block, page_blocks, pages_per_extent, extents, .. } = options;
         assert!(page_blocks > 0 && pages_per_extent > 0 && extents > 0, "no range: {options:?}");
@@ -99,12 +102,10 @@ impl<D: BlockDevice> BlockRange<D> {
         Ok(Self { device, options, opened })
     }
 
-    /// The device.
     pub(crate) fn device(&self) -> &D {
         &self.device
     }
 
-    /// The set of the device.
     pub(crate) fn set(&self) -> SetId {
         self.options.set
     }
@@ -117,7 +118,7 @@ impl<D: BlockDevice> BlockRange<D> {
         self.options.page_blocks * BLOCK_BYTES
     }
 
-    /// The blocks of a page, which share its bytes.
+    /// Returns the blocks of a page, which share its bytes.
     fn blocks_of(&self, page: &PageImage) -> impl Iterator<Item = Block> {
         assert!(page.bytes().len() <= self.page_bytes() as usize, "a page does not fit its blocks");
         let missing = std::iter::repeat(Block::ZERO);
@@ -148,10 +149,10 @@ impl<D: BlockDevice> BlockRange<D> {
     }
 }
 
-/// Bytes of the longest header that anybody looks for at the beginning of a page, and some.
+/// An upper limit, in bytes, of all headers that readers look for at the start of a page.
 const ANY_HEADER_BYTES: usize = 64;
 
-/// The page that lies in these blocks: shared with them if it does not go beyond the first one.
+/// Returns the page in these blocks. It shares the block's bytes if they end in the first block.
 fn page_in(blocks: &[Block]) -> PageImage {
     let Some(last) = blocks.iter().rposition(|block| !block.bytes().is_empty()) else {
         return PageImage::new(&[]);
@@ -172,9 +173,9 @@ fn page_in(blocks: &[Block]) -> PageImage {
     page
 }
 
-/// What a device's error means for `page`, which was asked for.
+/// Translates a device's error on an access to `page`.
 pub(crate) fn as_medium_error(error: &DeviceError, page: PageNo) -> MediumError {
-    /// "Invalid argument": the device refused what this module asked for.
+    /// "Invalid argument": the device refused a command of this module.
     const EINVAL: i32 = 22;
     match error {
         DeviceError::Unreadable { .. } => MediumError::Unreadable(page),
@@ -297,7 +298,7 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
     }
 
     fn unreadable_is_lost(&self, _: ExtentId) -> bool {
-        true // a block under way is old or new after a power cut
+        true // a block being written is old or new after a power cut, never torn
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<D> {

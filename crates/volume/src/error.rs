@@ -1,46 +1,46 @@
-//! Why a volume could not be put together.
+//! Errors of assembling a volume.
 
 use std::fmt;
 
 use pages::MediumError;
 
-/// Why a volume could not be put together, and what to do about it.
+/// The reason why a volume could not be assembled. Some messages name the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum VolumeError {
-    /// The layout needs more members, or there are more than a volume can have.
+    /// The layout needs more members, or there are more than the maximum.
     Members {
-        /// Members it needs at least.
+        /// Minimum number of members.
         least: usize,
-        /// Members there are.
+        /// Number of members given.
         found: usize,
     },
-    /// A chunk is no whole number of the members' append units.
+    /// The chunk is not a whole number of the members' append units.
     ChunkPages {
         /// Pages of a chunk.
         chunk_pages: u32,
         /// Pages of an append unit.
         unit: u32,
     },
-    /// A member's extent, of so many pages, does not hold a header and one stripe.
+    /// A member's extent does not hold a header and one stripe.
     ExtentTooSmall {
-        /// Its pages.
+        /// Pages of the extent.
         pages: u32,
     },
-    /// There are more pages than numbers for them, of 32 bits.
+    /// The volume has more pages than 32-bit page numbers allow.
     TooManyPages {
         /// Pages of data.
         pages: u64,
     },
-    /// A member has another shape than the first one.
+    /// A member's shape differs from that of the first one.
     Unlike {
         /// The member.
         member: usize,
     },
-    /// A member belongs elsewhere in this volume.
+    /// A member belongs in another place of this volume.
     Swapped {
-        /// Where it was found.
+        /// The place it was found in.
         member: usize,
-        /// What it says it is.
+        /// The place that its headers record.
         says: usize,
     },
     /// A member holds another volume, or this one with another layout.
@@ -48,7 +48,7 @@ pub enum VolumeError {
         /// The member.
         member: usize,
     },
-    /// A member failed in a way that nothing stands in for.
+    /// A member failed, and no redundancy replaces it.
     Medium(MediumError),
 }
 

@@ -1,25 +1,26 @@
-//! What each member has of each extent. Pure bookkeeping; no I/O here.
+//! State of each extent on each member. Bookkeeping only, no I/O.
 
 use pages::{ExtentId, Stream};
 
-/// What a member has of an extent.
+/// The part of an extent that a member has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Presence {
     /// All of it, or the extent is empty.
     Whole,
-    /// Nothing that could be relied on.
+    /// Nothing that can be relied on.
     Absent,
-    /// The first so many stripes, with a hole among the last of them, or with a header that could not be read. They are served until the
-    /// member is emptied, to be filled with the extent again.
+    /// The first `rows` stripes, with a hole among the last of them or with an unreadable header.
+    /// They are served until the member is emptied to be filled with the extent again.
     Torn {
-        /// Stripes it has.
+        /// Number of stripes it has.
         rows: u32,
     },
-    /// It is being filled in: the first so many stripes.
+    /// The first `done` stripes; the member is being filled.
     Filling {
-        /// Stripes it has.
+        /// Number of stripes it has.
         done: u32,
-        /// The stripe that is being filled in was written meanwhile.
+        /// Whether the stripe being filled in was written meanwhile, so that it must be filled in
+        /// again.
         again: bool,
     },
 }
@@ -28,55 +29,58 @@ pub(crate) enum Presence {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Extent {
-    /// Counts how often it was opened or released: whoever waited meanwhile finds out by it.
+    /// Counts openings and releases. A task that waited compares it to detect a change.
     pub life: u64,
     pub is_live: bool,
     pub generation: u64,
     pub stream: Stream,
-    /// Stripes that may hold anything.
+    /// Number of stripes that may hold data.
     pub rows: u32,
-    /// Whether no more stripes are appended: it counts as full.
+    /// Whether the extent counts as full: no more stripes are appended.
     pub is_closed: bool,
-    /// Stripes whose appends are under way.
+    /// Stripes being appended.
     pub under_way: Vec<u32>,
-    /// Headers whose appends are under way.
+    /// Number of headers being appended.
     pub headers_under_way: usize,
-    /// Appends that began or ended.
+    /// Number of appends begun plus appends ended.
     pub appends: u64,
-    /// As many of them as are durable.
+    /// The value of `appends` up to which everything is durable.
     pub synced: u64,
     /// The run of the volume that opened it.
     pub run: u64,
-    /// Of the headers.
+    /// Revision of the headers.
     pub revision: u64,
-    /// Members that the headers say have not all of it.
+    /// Members that the headers note as lacking some of the extent.
     pub noted: u64,
-    /// Whether the headers are being written again.
+    /// Whether the headers are being rewritten.
     pub is_noting: bool,
-    /// Whether something writes to it that a release has to wait for: headers again, or a filling.
+    /// Number of header rewrites and fillings in progress. A release waits for them.
     pub busy: u32,
-    /// Headers, and stripes in `plm_cache`, that are on their way to members: a release waits for them as well.
+    /// Number of headers, and of stripes in `plm_cache`, not yet written to the members. A release
+    /// waits for them too.
     pub on_their_way: u32,
-    /// Headers and chunks that wait for that before they are given to their members.
+    /// Number of headers and chunks of this life that wait before they are submitted to their
+    /// members.
     pub put_off: u32,
-    /// Members that are still being filled with an earlier life of it.
+    /// Members that are still being filled with an earlier life of the extent.
     pub deferred: u64,
-    /// Whether a member lacks it that would be noted if anything had been synced.
+    /// Whether a member lacks the extent although it would be noted if anything had been synced.
     pub seems_unsynced: bool,
-    /// Whether it may have been opened again by members that do not answer, or were replaced.
+    /// Whether members that do not answer, or were replaced, may have a later opening.
     pub may_be_older: bool,
-    /// Members in doubt that keep what they have, because others cannot give it.
+    /// Doubted members that keep their data of the extent, because the others cannot replace it.
     pub kept: u64,
-    /// Members whose filling with it waits until others can be read again.
+    /// Members whose filling with the extent waits until the others can be read again.
     pub put_off_filling: u64,
-    /// By member.
+    /// The part that each member has.
     pub on: Vec<Presence>,
-    /// Members that have to be emptied before the extent is opened.
+    /// Members that must be emptied before the extent is opened.
     pub left_over: u64,
-    /// Members with a header of an opening that does not count, or one that cannot be read.
+    /// Members with an unreadable header, or with a header of an opening that does not count.
     pub stray: u64,
-    /// Members that are not listed and have their headers of the opening durably before others get theirs. Without: one lost besides, and
-    /// nobody could say whether anything of the extent was synced.
+    /// Members that are not listed and whose headers of the opening must be durable before the
+    /// other members get theirs. Otherwise, after the loss of one more member, it would be unknown
+    /// whether anything of the extent was synced.
     pub first: u64,
 }
 
@@ -112,10 +116,11 @@ impl Extent {
         }
     }
 
-    /// It is opened; those that are `missing` have nothing of it.
+    /// Opens the extent; the `missing` members have nothing of it.
     ///
-    /// After a power cut an extent may be opened that nothing of was released, because the store knows
-    /// nothing in it. A member that is being filled with it is written to when that has been given up.
+    /// After a power cut an extent may be opened without a release, because the store does not know
+    /// any data in it. A member that is being filled with the extent gets writes only once that
+    /// filling has ended.
     pub(crate) fn open(&mut self, generation: u64, stream: Stream, missing: u64) {
         let is_filling = |member: &usize| matches!(self.on[*member], Presence::Filling { .. });
         let filling = bits((0..self.on.len()).filter(is_filling));
@@ -136,7 +141,7 @@ impl Extent {
         }
     }
 
-    /// It is empty; those that are `missing` were not told.
+    /// Empties the extent; the `missing` members did not get the release.
     pub(crate) fn release(&mut self, missing: u64) {
         *self = Self {
             life: self.life + 1,
@@ -148,12 +153,12 @@ impl Extent {
         };
     }
 
-    /// A header or a chunk of the life `of` is given to its member now.
+    /// Records that a put-off header or chunk of life `of` is now submitted to its member.
     pub(crate) fn end_put_off(&mut self, of: u64) {
         self.put_off -= u32::from(self.life == of);
     }
 
-    /// A member's header of an opening is there, or the member has turned out to be lost.
+    /// Records that a member's header of an opening has been written, or that the member is lost.
     pub(crate) fn end_header(&mut self, life: u64, member: usize) {
         self.on_their_way -= 1;
         if self.life == life {
@@ -162,12 +167,12 @@ impl Extent {
         }
     }
 
-    /// Whether something is on its way that a release must not overtake.
+    /// Whether a write is pending that a release must not overtake.
     pub(crate) fn holds_up_release(&self) -> bool {
         self.busy + self.on_their_way > 0
     }
 
-    /// A stripe is going to be written: which members have to have it now.
+    /// Begins the write of a stripe. Returns the members that must have it.
     pub(crate) fn begin_row(&mut self, row: u32) -> u64 {
         self.rows = self.rows.max(row + 1);
         self.under_way.push(row);
@@ -183,7 +188,7 @@ impl Extent {
         takers
     }
 
-    /// Members that a stripe would go to.
+    /// Returns the members that a stripe would be written to.
     pub(crate) fn takers(&self, row: u32) -> u64 {
         bits((0..self.on.len()).filter(|member| match self.on[*member] {
             Presence::Whole => true,
@@ -216,18 +221,18 @@ impl Extent {
         }
     }
 
-    /// Members that have not all of it.
+    /// Returns the members that lack some of the extent.
     pub(crate) fn missing(&self) -> u64 {
         let lacks = |member: &usize| self.on[*member] != Presence::Whole;
         bits((0..self.on.len()).filter(lacks))
     }
 
-    /// Whether the headers have to say more than they do.
+    /// Whether a member lacks some of the extent and is not noted in its headers.
     pub(crate) fn has_unnoted_absence(&self) -> bool {
         self.missing() & !self.noted != 0
     }
 
-    /// What the filling of a member has to do next.
+    /// Returns the next step of filling a member.
     pub(crate) fn next_fill(&mut self, member: usize, life: u64) -> Fill {
         let Presence::Filling { done, again } = &mut self.on[member] else {
             return Fill::GivenUp;
@@ -246,7 +251,8 @@ impl Extent {
         }
     }
 
-    /// A stripe was filled in. False if it has to be filled in again.
+    /// Ends the filling of a stripe. If the stripe was written meanwhile (and `checks` is set), it
+    /// is not counted and will be filled in again.
     pub(crate) fn end_fill(&mut self, member: usize, checks: bool) {
         if let Presence::Filling { done, again } = &mut self.on[member]
             && (!*again || !checks)
@@ -256,25 +262,25 @@ impl Extent {
     }
 }
 
-/// What the filling of a member has to do next.
+/// The next step of filling a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fill {
     /// Fill in this stripe.
     Row(u32),
     /// Wait until the next stripe has been appended to the others.
     Wait,
-    /// The member has all of the extent.
+    /// The member now has all of the extent.
     Done,
-    /// The extent is another, or the member is lost.
+    /// The extent has another life, or the member is lost.
     GivenUp,
 }
 
-/// A member as a set of bits.
+/// Returns the bit set of one member.
 pub(crate) const fn bit(member: usize) -> u64 {
     1 << member
 }
 
-/// Members as a set of bits.
+/// Returns the bit set of several members.
 pub(crate) fn bits(members: impl IntoIterator<Item = usize>) -> u64 {
     members.into_iter().fold(0, |all, member| all | bit(member))
 }
@@ -299,17 +305,17 @@ impl Extents {
         (0..).map(ExtentId).zip(&self.0)
     }
 
-    /// Whether a member waits to be filled with an extent.
+    /// Whether some filling of a member is put off.
     pub(crate) fn is_filling_put_off(&self, member: usize) -> bool {
         self.0.iter().any(|extent| extent.put_off_filling & bit(member) != 0)
     }
 
-    /// A member may be filled again with what was put off.
+    /// Allows the put-off fillings of a member again.
     pub(crate) fn take_up_filling(&mut self, member: usize) {
         self.0.iter_mut().for_each(|extent| extent.put_off_filling &= !bit(member));
     }
 
-    /// A member is lost with all it held.
+    /// Records the loss of a member with all its data.
     pub(crate) fn lose(&mut self, member: usize) {
         for extent in &mut self.0 {
             if extent.is_live {
@@ -318,7 +324,7 @@ impl Extents {
         }
     }
 
-    /// A fresh member has taken its place, on which there is nothing.
+    /// Forgets leftovers of a member that was replaced by a fresh, empty one.
     pub(crate) fn forget_left_over(&mut self, member: usize) {
         for extent in &mut self.0 {
             extent.left_over &= !bit(member);
@@ -326,12 +332,13 @@ impl Extents {
         }
     }
 
-    /// A member takes no more writes: what it was not synced with is not to be relied on.
+    /// Records that a member takes no more writes: extents that it has not synced completely are
+    /// not relied on.
     pub(crate) fn lose_unsynced(&mut self, member: usize) {
         for extent in self.0.iter_mut().filter(|extent| extent.is_live) {
             let is_kept = match extent.on[member] {
                 Presence::Whole => !extent.is_unsynced() && extent.under_way.is_empty(),
-                // It was written before the last power cut.
+                // Its stripes were written before the last power cut.
                 Presence::Torn { .. } => true,
                 Presence::Absent | Presence::Filling { .. } => false,
             };
@@ -341,7 +348,7 @@ impl Extents {
         }
     }
 
-    /// Stripes that a member has to be filled with.
+    /// Returns the number of stripes that a member has to be filled with.
     pub(crate) fn rows_to_fill(&self, member: usize) -> u64 {
         let left = |extent: &Extent| match extent.on[member] {
             Presence::Whole => 0,

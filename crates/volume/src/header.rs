@@ -1,64 +1,63 @@
-//! What each member's extent begins with, and what stands where a page is lost for good.
+//! The header at the start of each member's extent, and the marker of a page that is lost for good.
 //!
 //! ```text
-//! 0..4    CRC-32C of what follows, up to the end
+//! 0..4    CRC-32C of the rest of the header
 //! 4..8    magic, "LHvo"
 //! 8       version of this format: 3
 //! 9       layout: 0 striped, 1 parity, 2 mirrored
-//! 10      members of the volume
-//! 11      the member that this is
+//! 10      number of members of the volume
+//! 11      index of this member
 //! 12..16  pages of a chunk
 //! 16..24  identity of the volume
 //! 24..32  generation that the extent was opened with
 //! 32..36  number of the extent
-//! 36..44  run of the volume that opened the extent: its number in the upper half, random below
-//! 44..52  revision: of the headers of one opening the highest counts; the upper half as that of a run
-//! 52..60  members that have not all of the extent, a bit each
+//! 36..44  run of the volume that opened the extent: count in the upper half, random number below
+//! 44..52  revision: the highest of an opening counts; the upper half is the count of a run
+//! 52..60  members that lack some of the extent, as a bit set
 //! 60      stream
 //! 61      standing of the member: 0xA5 listed, 0x5A not listed yet
 //! 62..64  zeros
-//! 64..    tenures of all members, 8 bytes each; then 1, because media need not keep zeros at the end of a page
+//! 64..    tenures of all members, 8 bytes each; then 1, because media need not keep trailing zeros
 //! ```
-//! All numbers are little-endian. Zeros follow up to the end of the append unit. The header is shorter than a block, which a
-//! device writes whole or not at all.
+//! All numbers are little-endian. Zeros follow up to the end of the append unit. The header is
+//! shorter than a block, which a device writes whole or not at all.
 //!
-//! Version 2 ends with the stream. A byte behind it, which the checksum leaves out, is the standing, or zero of still
-//! earlier versions. Members have tenure 0.
+//! Version 2 ends with the stream. The next byte, which its checksum does not cover, is the
+//! standing; in still earlier versions it is zero. Members have tenure 0 in these versions.
 
 use pages::{ExtentId, Stream};
 
 use crate::incarnations::incarnation_of;
 use crate::layout::Layout;
 
-/// Bytes of the longest header.
+/// Maximum length of a header in bytes.
 pub const MOST_BYTES: usize = bytes_of(64);
 
-/// Bytes of a header of version 2.
+/// Length of a header of version 2 in bytes.
 const SHORT_BYTES: usize = 61;
 
-/// Where tenures begin.
+/// Offset of the tenures.
 const TENURES_AT: usize = 64;
 
 const END: u8 = 1;
 
-/// Bytes of the header of a volume of so many members.
+/// Returns the length in bytes of the header of a volume of `members` members.
 const fn bytes_of(members: u8) -> usize {
     TENURES_AT + 8 * members as usize + 1
 }
 
-/// What follows from it that a member lacks an extent.
+/// The meaning of an extent that the member lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// Nothing for certain: earlier versions began to fill members without a note.
     Unsaid,
-    /// Nothing: the member took the place of another one, and what it lacks is not noted yet.
+    /// Nothing: the member replaced another one, and the extents it lacks are not noted yet.
     Unlisted,
-    /// That it is noted, if anything of the extent was synced.
+    /// The member is noted in that extent's headers, if anything of the extent was synced.
     Listed,
 }
 
 impl Standing {
-    /// The byte of it in a header.
     fn byte(self) -> u8 {
         match self {
             Self::Unsaid => 0,
@@ -78,23 +77,23 @@ const VERSION: u8 = 3;
 
 const SHORT_VERSION: u8 = 2;
 
-/// What a page is filled with that nothing could be rebuilt from: it counts as unreadable. Else the
-/// parity of its stripe would give wrong bytes for the others.
+/// The content of a page that cannot be rebuilt; it reads as unreadable. With any other content the
+/// stripe's parity would give wrong bytes for the other pages.
 pub(crate) const LOST: &[u8; 32] = b"\x93LHvo: what stood here is lost.\x6c";
 
-/// Whether these are the bytes of a page that is lost.
+/// Whether these are the bytes of a lost page.
 pub(crate) fn is_lost(bytes: &[u8]) -> bool {
     bytes.starts_with(LOST)
 }
 
-/// A member's extent, as it says itself.
+/// The decoded header of a member's extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// How pages lie on the members.
+    /// How pages are distributed over the members.
     pub layout: Layout,
-    /// Members of the volume.
+    /// Number of members of the volume.
     pub members: u8,
-    /// The member that this is.
+    /// Index of this member.
     pub member: u8,
     /// Identity of the volume.
     pub volume: u64,
@@ -102,25 +101,26 @@ pub struct Header {
     pub generation: u64,
     /// Number of the extent.
     pub extent: ExtentId,
-    /// The run of the volume that opened the extent. With the generation it says which opening this is: a
-    /// generation alone may be given twice, when power cuts take the first one from all members but one.
+    /// The run of the volume that opened the extent. Run and generation together identify an
+    /// opening. A generation alone may be assigned twice, if power cuts lose the first opening on
+    /// all members but one.
     pub run: u64,
-    /// Of the headers of one opening the one with the highest counts.
+    /// Of the headers of one opening, the one with the highest revision counts.
     pub revision: u64,
-    /// Members that have not all of the extent, a bit each.
+    /// Members that lack some of the extent, as a bit set.
     pub absent: u64,
-    /// What the extent is filled with.
+    /// The stream that the extent stores.
     pub stream: Stream,
-    /// What the member's lacking an extent says.
+    /// The meaning of an extent that this member lacks.
     pub standing: Standing,
-    /// Which of those that were in this member's place it is.
+    /// The incarnation of this member: the count of earlier drives in its place.
     pub incarnation: u32,
 }
 
-/// The bytes of a header. `tenures` are those of all members: see incarnations.rs.
+/// Returns the bytes of a header. `tenures` are the tenures of all members: see incarnations.rs.
 ///
 /// # Panics
-/// If there are not as many as members.
+/// If the number of tenures differs from the number of members.
 pub fn encode(header: &Header, tenures: &[u64]) -> Vec<u8> {
     assert_eq!(
         tenures.len(),
@@ -150,7 +150,7 @@ pub fn encode(header: &Header, tenures: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// Makes the checksum right.
+/// Updates the checksum.
 pub(crate) fn seal(bytes: &mut [u8]) {
     if let Some(length) = length(bytes)
         && let Some(checked) = bytes.get(4..length)
@@ -160,7 +160,8 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     }
 }
 
-/// Bytes of the header that begins like this, if it is of a version that is known.
+/// Returns the length in bytes of the header that begins with `bytes`; `None` if its version is
+/// unknown.
 fn length(bytes: &[u8]) -> Option<usize> {
     match *bytes.get(8)? {
         VERSION => Some(bytes_of(*bytes.get(10)?)),
@@ -169,7 +170,8 @@ fn length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The header that these bytes begin with; `None` if it is none, or notes members that there are not. What follows is padding.
+/// Decodes the header at the start of `bytes`; the rest is padding. Returns `None` if the bytes are
+/// no valid header, or if it notes members that do not exist.
 pub fn decode(bytes: &[u8]) -> Option<Header> {
     let standing = Standing::of_byte(bytes.get(SHORT_BYTES));
     let bytes = bytes.get(..length(bytes)?)?;
@@ -205,14 +207,15 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
     })
 }
 
-/// The tenures of members in the bytes of a header that [`decode`] takes; none of version 2.
+/// Returns the tenures of members in the bytes of a header that [`decode`] accepts; none for
+/// version 2.
 pub(crate) fn tenures(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let end = length(bytes).map_or(0, |length| length - 1);
     let numbers = bytes.get(TENURES_AT..end).unwrap_or_default().chunks_exact(8);
     numbers.map(|bytes| number(bytes, 0, 8))
 }
 
-/// The number in `len` bytes at `at`.
+/// Returns the little-endian number of `len` bytes at `at`.
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     let mut number = [0; 8];
     number[..len].copy_from_slice(&bytes[at..at + len]);
@@ -226,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// A header, and the tenures of all members.
+    /// A random header, and the tenures of all members.
     fn any_header(rng: &mut Rng) -> (Header, Vec<u64>) {
         let chunk_pages = 1 + rng.below(100) as u32;
         let members = rng.below(65) as u8;
@@ -254,7 +257,7 @@ mod tests {
         (header, tenures)
     }
 
-    /// What version 2 wrote.
+    /// Encodes a header as version 2 did.
     fn encode_short(header: &Header) -> Vec<u8> {
         let mut bytes = encode(header, &vec![0; usize::from(header.members)]);
         bytes.truncate(SHORT_BYTES);
@@ -317,7 +320,7 @@ mod tests {
             let told: Vec<u64> = tenures(bytes).collect();
             let again =
                 if bytes[8] == VERSION { encode(&header, &told) } else { encode_short(&header) };
-            // Bytes that mean nothing may be something else.
+            // Bytes without a meaning may differ.
             assert_eq!(decode(&again), Some(header));
             assert!(tenures(&again).eq(told));
             Answer::Taken

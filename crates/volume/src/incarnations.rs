@@ -1,36 +1,42 @@
-//! Which of those that were in a member's place counts: a plain function of what headers say.
+//! Incarnations of a member: a pure function of the headers decides which of them count.
 //!
-//! A member that has nothing takes the place of another one as its next incarnation. Each header tells the tenures of all members: which incarnation
-//! each is, and the last run that it has taken part in, durably. So one that was replaced, and comes back with all that it held, is told from
-//! the one that replaced it, and an older copy of a member from the member: others know a later tenure than its own headers do. What it
-//! has counts for nothing, and it is the next incarnation (docs/decisions/0056).
+//! An empty member becomes the next incarnation in its place. Each header records the tenures of
+//! all members: the incarnation of each, and the last run that it took part in durably. So a
+//! replaced member that comes back with its old data is distinguished from its replacement, and an
+//! older copy of a member from the member itself: other members know a later tenure than its own
+//! headers record. Such a former member's data does not count, and the member becomes the next
+//! incarnation (docs/decisions/0056).
 //!
-//! Who is a former one himself does not make others so: he may have been at work with one whom nobody knows. Two that make each other former ones
-//! are both left to what they deny.
+//! A former member cannot make others former: it may have run with a member that no other member
+//! knows. If two members make each other former, neither is; the headers that deny members decide
+//! instead.
 //!
-//! Where headers of a member cannot be read, one of them may tell a later run. Of a member without any that counts, those that cannot be read are not
-//! there if there are more places in which there is nothing, or a header of a former one, and others have a header that does not note it.
+//! If some headers of a member cannot be read, one of them may record a later run. If none of its
+//! readable headers counts, its unreadable headers count as missing when there are fewer of them
+//! than places where the member has nothing or a former header, and another member has a header
+//! that does not note it.
 
 use crate::extents::{bit, bits};
 use crate::header::{Header, Standing};
 use crate::survey::Found;
 
-/// A tenure: an incarnation, and below it the number of a run.
+/// Returns a tenure: the incarnation in the upper half, the number of the run in the lower half.
 pub(crate) fn tenure(incarnation: u32, run: u64) -> u64 {
     u64::from(incarnation) << 32 | run & u64::from(u32::MAX)
 }
 
-/// The incarnation of a tenure.
+/// Returns the incarnation of a tenure.
 pub(crate) fn incarnation_of(tenure: u64) -> u32 {
     (tenure >> 32) as u32
 }
 
-/// What headers of members tell of the tenures of all.
+/// The tenures that the members' headers record for all members.
 #[derive(Clone, Debug)]
 pub(crate) struct Tellings {
-    /// By each member of each.
+    /// `told[a][b]`: the latest tenure of member `b` in the headers of member `a`.
     told: Vec<Vec<u64>>,
-    /// Places of each where a header may have been: there is something else, on media that do not say whether it was one.
+    /// For each member, the number of places with other bytes than a header, on media that cannot
+    /// distinguish a torn header.
     torn: Vec<usize>,
 }
 
@@ -39,19 +45,20 @@ impl Tellings {
         Self { told: vec![vec![0; members]; members], torn: vec![0; members] }
     }
 
-    /// A header of the member `teller` tells these.
+    /// Records the tenures in a header of the member `teller`.
     pub(crate) fn hear(&mut self, teller: usize, told: &[u64]) {
         for (known, told) in self.told[teller].iter_mut().zip(told) {
             *known = (*known).max(*told);
         }
     }
 
-    /// A member has something in the place of a header.
+    /// Records that a member has other bytes than a header in the place of one.
     pub(crate) fn see_torn(&mut self, member: usize) {
         self.torn[member] += 1;
     }
 
-    /// Members of which others, that are no former ones, know a later tenure; of those with headers that cannot be read (`unread`) a later incarnation.
+    /// Returns the former members: a member that is not former itself knows a later tenure of them.
+    /// For members with unreadable headers (`unread`) only a later incarnation counts.
     fn former(&self, unread: u64) -> u64 {
         let members = || 0..self.told.len();
         let (mut believed, mut former) = (0_u64, 0_u64);
@@ -79,8 +86,9 @@ impl Tellings {
         }
     }
 
-    /// The latest tenure of a member that is told by those that are no `former` ones. What it tells itself of runs others may not repeat: the header that
-    /// says so may have gone by the next one.
+    /// Returns the latest tenure of a member that members other than `former` ones record. Of the
+    /// member's own record only the incarnation counts: the other members must not repeat its run,
+    /// because the header that proves it may be gone by the next run.
     fn latest(&self, member: usize, former: u64) -> u64 {
         let told = |teller: usize| {
             let tenure_of = self.told[teller][member];
@@ -90,24 +98,24 @@ impl Tellings {
         tellers.map(told).max().unwrap_or(0)
     }
 
-    /// The next incarnation of a member.
+    /// Returns the tenure of the next incarnation of a member.
     fn next(&self, member: usize) -> u64 {
         tenure(incarnation_of(self.latest(member, 0)).saturating_add(1), 0)
     }
 }
 
-/// What follows for members.
+/// The result for all members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Incarnations {
-    /// The tenure of each.
+    /// The tenure of each member.
     pub tenures: Vec<u64>,
     /// Members whose headers do not count.
     former: u64,
-    /// Members that lack what cannot be read of them.
+    /// Members whose unreadable headers count as missing.
     lack_unread: u64,
 }
 
-/// The tenures of members by what was found of each extent.
+/// Decides the tenures of members from the state of each extent.
 pub(crate) fn incarnations(found: &[Vec<Found>], tellings: &Tellings) -> Incarnations {
     let members = tellings.told.len();
     let mut known = Incarnations { tenures: vec![0; members], former: 0, lack_unread: 0 };
@@ -120,7 +128,7 @@ pub(crate) fn incarnations(found: &[Vec<Found>], tellings: &Tellings) -> Incarna
     let unread = |member: usize| of(member, &|it| *it == Found::Unread) + tellings.torn[member];
     let gone = |member: usize| of(member, &|it| *it == Found::Gone);
     known.former = tellings.former(bits((0..members).filter(|it| unread(*it) > 0)));
-    // Of one that is gone meanwhile not all headers were read.
+    // If a member is lost meanwhile, not all its headers were read.
     known.former &= !bits((0..members).filter(|it| gone(*it) > 0));
     for member in 0..members {
         let latest = tellings.latest(member, known.former);
@@ -155,7 +163,7 @@ pub(crate) fn incarnations(found: &[Vec<Found>], tellings: &Tellings) -> Incarna
     known
 }
 
-/// Takes out of what was `found` what does not count.
+/// Removes headers that do not count from `found`.
 pub(crate) fn leave_out_former(found: &mut [Vec<Found>], known: &Incarnations) {
     for found in found {
         for (member, found) in found.iter_mut().enumerate() {
@@ -183,7 +191,7 @@ mod tests {
 
     const NOTHING: Found = Found::There { frontier: 0, header: None };
     const DROPPED: Found = Found::There { frontier: 1, header: None };
-    /// The next incarnation.
+    /// The tenure of the second incarnation.
     const NEXT: u64 = 1 << 32;
 
     fn header(incarnation: u32) -> Found {
@@ -214,7 +222,7 @@ mod tests {
         tellings
     }
 
-    /// What is left of extents, and tenures.
+    /// Returns the remaining state of the extents, and the tenures.
     fn left<const MEMBERS: usize>(
         told: &[[u64; MEMBERS]; MEMBERS],
         extents: &[[Found; MEMBERS]],
@@ -233,9 +241,9 @@ mod tests {
             ([[5, 4, 5], [4, 5, 5], [3, 3, 4]], 0b100),
             ([[0, 0, NEXT], [0, 0, 0], [0, 0, 9]], 0b100),
             ([[0, 0, NEXT], [0, 0, 0], [0, 0, NEXT + 1]], 0),
-            // The first one is a former one, too.
+            // The first member is a former one, too.
             ([[0, 0, NEXT], [NEXT, 0, 0], [0, 0, 0]], 0b001),
-            // Nobody else says which of two is.
+            // No third member decides between the two.
             ([[0, 1, 0], [1, 0, 0], [0, 0, 0]], 0),
         ] {
             assert_eq!(tellings(&told).former(0), former, "{told:?}");
@@ -255,12 +263,12 @@ mod tests {
         let (found, tenures) = left(told, &[[old, old, NOTHING]; 2]);
         assert_eq!(found, [[old, old, NOTHING]; 2]);
         assert_eq!(tenures, [5, 5, 2 * NEXT]);
-        // Of one that is there it is single headers.
+        // Of a member that is present, single headers may be old.
         let told = &[[5, 5, NEXT], [5, 5, NEXT], [5, 5, NEXT + 6]];
         let (found, tenures) = left(told, &[[old, old, old], [old, old, new]]);
         assert_eq!(found, [[old, old, DROPPED], [old, old, new]]);
         assert_eq!(tenures, [5, 5, NEXT]);
-        // An older copy.
+        // An older copy of the member.
         let told = &[[6, 6, 6], [6, 6, 6], [5, 5, 5]];
         let (found, tenures) = left(told, &[[old, old, old], [old, old, NOTHING]]);
         assert_eq!(found, [[old, old, DROPPED], [old, old, NOTHING]]);

@@ -1,37 +1,37 @@
-//! Address arithmetic: which member has a page, and where.
+//! Address arithmetic: the member that has a page, and the place of the page on it.
 //!
 //! Extent `e` of a volume is extent `e` of each of its members. The first append unit of a member's
-//! extent is its header; behind it lie chunks, one to a stripe. So the chunks of a stripe lie at the
-//! same place of all members, and a page is found by arithmetic alone.
+//! extent is its header; after it come chunks, one for each stripe. So the chunks of a stripe are
+//! at the same place on all members, and arithmetic alone finds a page.
 //!
 //! ```text
 //!            member 0    member 1    member 2
 //!            header      header      header
-//! stripe 0   data 0      data 1      parity       extent 0, one of three members' chunks is parity
-//! stripe 1   data 1      parity      data 0       the data begin behind the parity, so that pages
-//! stripe 2   parity      data 0      data 1       that follow one another lie on different members
+//! stripe 0   data 0      data 1      parity       extent 0: the parity rotates over the members.
+//! stripe 1   data 1      parity      data 0       The data chunks start after the parity chunk,
+//! stripe 2   parity      data 0      data 1       so consecutive chunks are on different members.
 //! ```
-//! Which stripe begins where is shifted by the number of the extent: extents with few stripes would
-//! else have their parity on the same members.
+//! The rotation is shifted by the number of the extent. Otherwise extents with few stripes would
+//! have their parity on the same members.
 
 use pages::{ExtentId, PageNo, Shape};
 
 use crate::error::VolumeError;
 
-/// How pages lie on the members.
+/// How pages are distributed over the members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
-    /// Chunks rotate over the members. Nothing is redundant.
+    /// Chunks rotate over the members, without redundancy.
     Striped {
-        /// Pages of a chunk.
+        /// Pages per chunk.
         chunk_pages: u32,
     },
-    /// Each stripe has a chunk of parity; one member may be lost. Three members or more.
+    /// Each stripe has a chunk of parity; one member may be lost. Needs at least three members.
     Parity {
-        /// Pages of a chunk.
+        /// Pages per chunk.
         chunk_pages: u32,
     },
-    /// Each page lies on all members; all but one may be lost. Two members or more.
+    /// Each page is on all members; all but one may be lost. Needs at least two members.
     Mirrored,
 }
 
@@ -45,24 +45,25 @@ pub struct Stripes {
     rows: u32,
 }
 
-/// A page of a volume, taken apart.
+/// The position of a page of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Spot {
-    /// Its extent.
+    /// The extent.
     pub extent: ExtentId,
     /// The stripe in the extent.
     pub row: u32,
-    /// Which of the stripe's chunks of data.
+    /// The index of the data chunk in the stripe.
     pub column: u32,
     /// The page in the chunk.
     pub offset: u32,
 }
 
 impl Stripes {
-    /// The stripes over `members` of one shape.
+    /// Returns the stripes over `members` members of the shape `member`.
     ///
     /// # Errors
-    /// [`VolumeError`] if there are too few or too many, or chunks do not fit.
+    /// Returns [`VolumeError`] if the number of members is out of range, if a chunk is not a
+    /// multiple of the append unit, if an extent is too small, or if the volume has too many pages.
     pub fn new(layout: Layout, members: usize, member: Shape) -> Result<Self, VolumeError> {
         let least = match layout {
             Layout::Striped { .. } => 1,
@@ -93,32 +94,32 @@ impl Stripes {
         Ok(stripes)
     }
 
-    /// How pages lie on the members.
+    /// How pages are distributed over the members.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Members of the volume.
+    /// Number of members of the volume.
     pub fn members(&self) -> usize {
         self.members as usize
     }
 
-    /// The form of each member.
+    /// The shape of each member.
     pub fn member_shape(&self) -> Shape {
         self.member
     }
 
-    /// Pages of a chunk.
+    /// Pages per chunk.
     pub fn chunk_pages(&self) -> u32 {
         self.chunk_pages
     }
 
-    /// Stripes of an extent.
+    /// Stripes per extent.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Chunks of data in a stripe.
+    /// Data chunks per stripe.
     pub fn columns(&self) -> u32 {
         match self.layout {
             Layout::Striped { .. } => self.members,
@@ -127,7 +128,7 @@ impl Stripes {
         }
     }
 
-    /// Members that may be missing without a loss.
+    /// Number of members that may be lost without losing data.
     pub fn spares(&self) -> usize {
         match self.layout {
             Layout::Striped { .. } => 0,
@@ -136,12 +137,12 @@ impl Stripes {
         }
     }
 
-    /// Pages of data in a stripe: what is appended together.
+    /// Data pages per stripe, which are appended together.
     pub fn stripe_pages(&self) -> u32 {
         self.columns() * self.chunk_pages
     }
 
-    /// The form of the volume.
+    /// The shape of the volume.
     pub fn shape(&self) -> Shape {
         Shape {
             pages_per_extent: self.rows * self.stripe_pages(),
@@ -151,7 +152,7 @@ impl Stripes {
         }
     }
 
-    /// Takes a page's number apart.
+    /// Returns the position of a page.
     pub fn spot(&self, page: PageNo) -> Spot {
         let (per, stripe) = (self.rows * self.stripe_pages(), self.stripe_pages());
         let place = page.0 % per;
@@ -163,7 +164,7 @@ impl Stripes {
         }
     }
 
-    /// The member that has the page; of a mirrored volume the one that is asked first.
+    /// Returns the member that has the page; in a mirrored volume, the member that is read first.
     pub fn home(&self, spot: Spot) -> usize {
         let turn = (spot.extent.0 % self.members + spot.row % self.members) % self.members;
         let member = match self.layout {
@@ -174,7 +175,7 @@ impl Stripes {
         (member % self.members) as usize
     }
 
-    /// The member that has the parity of a stripe.
+    /// Returns the member that has the parity of a stripe; `None` without parity.
     pub fn parity_member(&self, extent: ExtentId, row: u32) -> Option<usize> {
         let turn = (extent.0 % self.members + row % self.members) % self.members;
         matches!(self.layout, Layout::Parity { .. }).then(|| self.parity_at(turn) as usize)
@@ -184,28 +185,31 @@ impl Stripes {
         self.members - 1 - turn
     }
 
-    /// The page of a stripe, the same on all members.
+    /// Returns the page number, on its member, of the page at `offset` of a chunk of the stripe.
+    /// The number is the same on all members.
     pub fn place(&self, extent: ExtentId, row: u32, offset: u32) -> PageNo {
         let index = self.member.append_unit + row * self.chunk_pages + offset;
         self.member.page(extent, index)
     }
 
-    /// The page of a member's header.
+    /// Returns the page number of a member's header.
     pub fn header_place(&self, extent: ExtentId) -> PageNo {
         self.member.page(extent, 0)
     }
 
-    /// The place in a member's extent behind that many stripes.
+    /// Returns the offset, in pages of a member's extent, of the end of the first `rows` stripes.
     pub fn end_of_rows(&self, rows: u32) -> u32 {
         self.member.append_unit + rows * self.chunk_pages
     }
 
-    /// Stripes that a member has all of whose extent is written up to `frontier`.
+    /// Returns the number of stripes that a member has completely if its extent is written up to
+    /// `frontier` (pages).
     pub fn rows_whole(&self, frontier: u32) -> u32 {
         (frontier.saturating_sub(self.member.append_unit) / self.chunk_pages).min(self.rows)
     }
 
-    /// Stripes that a member has anything of whose extent is written up to `frontier`.
+    /// Returns the number of stripes that a member has at least partly if its extent is written up
+    /// to `frontier` (pages).
     pub fn rows_begun(&self, frontier: u32) -> u32 {
         let behind_header = frontier.saturating_sub(self.member.append_unit);
         behind_header.div_ceil(self.chunk_pages).min(self.rows)

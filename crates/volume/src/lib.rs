@@ -1,32 +1,32 @@
-//! A volume: a medium made of media.
+//! A volume: several media combined into one medium.
 //!
 //! ```text
-//!  volume ......... the medium; members, and who is lost                 (volume.rs, medium.rs)
-//!   |- reading .... reads, and what is rebuilt from others
-//!   |- writing .... stripes, opening
-//!   |- noting ..... headers, written again if a member missed something
+//!  volume ......... the medium, its members and their conditions         (volume.rs, medium.rs)
+//!   |- reading .... reads, and rebuilds of pages from the other members
+//!   |- writing .... stripes, opening of extents
+//!   |- noting ..... headers, rewritten when a member missed a write
 //!   |- syncing .... syncs and releases
-//!   |- recovery ... what a power cut left; survey.rs decides what counts
+//!   |- recovery ... state after a power cut; survey.rs gives the verdict
 //!   |- torn ....... members that a power cut left with a hole
-//!   |- refill ..... a member is filled in the background
-//!   |- extents .... what each member has of each extent                   (decisions)
-//!   |- incarnations which of those that were in a member's place counts      (decisions)
+//!   |- refill ..... background rebuild of a member
+//!   |- extents .... how much each member has of each extent               (decisions)
+//!   |- incarnations which drive in a member's place counts                (decisions)
 //!   |- layout ..... page -> member, stripe, place                         (arithmetic)
 //!   |- parity ..... exclusive or                                          (arithmetic)
-//!   `- header ..... what each member's extent begins with                 (bytes)
+//!   `- header ..... header at the start of each member's extent           (bytes)
 //!  windows ........ all members but one are in their deterministic window  (windows/mod.rs)
 //!  block_range .... a range of an NVM set as a medium
-//!  one_or_many .... a medium alone, or a volume
+//!  one_or_many .... a single medium, or a volume
 //! ```
-//! Extent `e` of a volume is extent `e` of each member, and what is appended is a whole stripe: nothing
-//! is ever read in order to be written. Each member's extent begins with a header that says which
-//! member of which volume it is, and which members missed some of the extent ([`header`]). Pages are not
-//! checksummed here: whoever finds one wrong asks for [`pages::Medium::read_versions`].
-//! docs/decisions/0023 says why.
+//! Extent `e` of a volume is extent `e` of each member. Every append is a whole stripe, so a write
+//! never needs a read first. Each member's extent begins with a header. The header identifies the
+//! volume and the member, and lists the members that missed some of the extent ([`header`]). The
+//! volume does not checksum pages: a caller that finds a page wrong calls
+//! [`pages::Medium::read_versions`]. docs/decisions/0023 gives the reasons.
 //!
-//! Cost: a read is one read of one member; a rebuilt one is one of each other member, submitted
-//! together. A stripe is one append for each append unit of each member, and the exclusive or of its
-//! pages. Memory: some tens of bytes for each extent and member.
+//! Cost: a read is one read of one member. A rebuilt read is one read of each other member, all
+//! submitted together. A stripe costs one append for each append unit of each member, and the
+//! exclusive or of its pages. Memory: some tens of bytes for each extent and member.
 
 #![forbid(unsafe_code)]
 
@@ -64,5 +64,5 @@ pub use planted::{Fault, Planted};
 pub use scrub::{Checked, Mismatch, Seen};
 pub use volume::{Setup, Volume};
 
-/// Members that a volume has at most.
+/// Maximum number of members of a volume.
 pub const MAX_MEMBERS: usize = 64;

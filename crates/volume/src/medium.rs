@@ -1,4 +1,4 @@
-//! The volume as a medium.
+//! The volume's implementation of `Medium`.
 
 use std::future::Future;
 
@@ -69,7 +69,8 @@ impl<M: Medium> Medium for Volume<M> {
         }
     }
 
-    /// Known since [`Volume::recover`], which brings the members in line.
+    /// Returns the frontier without I/O: it is known since [`Volume::recover`], which brought all
+    /// members to the same state.
     fn frontier(
         &self,
         extent: ExtentId,

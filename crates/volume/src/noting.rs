@@ -1,6 +1,7 @@
 //! The headers of extents.
 //!
-//! They say who missed some of an extent, and are written again for that where it is possible.
+//! A header lists the members that missed some of the extent. Where the medium allows it, headers
+//! are rewritten when another member misses a write.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -15,11 +16,11 @@ use crate::run;
 use crate::volume::{Inner, Taker};
 use crate::writing::Done;
 
-/// Extents whose headers are written at a time.
+/// Number of extents whose headers are written concurrently.
 const NOTES_AT_ONCE: usize = 64;
 
 impl<M: Medium> Inner<M> {
-    /// Writes a member's header of an extent as things stand.
+    /// Writes a member's header of an extent with the current state.
     pub(crate) fn append_header(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -37,7 +38,7 @@ impl<M: Medium> Inner<M> {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
         let mut tenures = self.tenures();
-        // Another one may be in its place by now.
+        // The member may have been replaced by now, so its own tenure comes from the taker.
         tenures[taker.index] = self.tenure_now(taker);
         let header = Header {
             layout: self.stripes.layout(),
@@ -66,10 +67,12 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Notes in the headers of an extent which members have not all of it, before a sync is acknowledged without them.
+    /// Notes in the headers of an extent which members lack some of it, before a sync without them
+    /// is acknowledged.
     ///
-    /// A header condemns never more members than the layout stands, and only once the others have durably what
-    /// they have: should power fail now, they alone are relied on.
+    /// A header never notes more members than the layout tolerates. It is written only after the
+    /// data of the other members is durable: after a power cut at this point, recovery relies on
+    /// those members alone.
     pub(crate) async fn note_absence(self: &Rc<Self>, id: ExtentId, life: u64) -> Done {
         loop {
             self.changed.wait_until(|| self.can_be_noted(id, life)).await;
@@ -84,7 +87,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A member that has just been filled is noted until it has its own header. With another one beside it these may be too many.
+    /// Whether the absent members can be noted now. A member that was just filled stays noted until
+    /// it has its own header; together with another absent member these may be too many.
     fn can_be_noted(&self, id: ExtentId, life: u64) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
@@ -93,8 +97,9 @@ impl<M: Medium> Inner<M> {
         extent.life != life || !waits
     }
 
-    /// Notes whatever a member lacks. From then on its headers say that it is listed: an extent that it lacks is noted, or was
-    /// never synced. As long as anything cannot be noted, or it has no header, the member stays as it is.
+    /// Notes all extents that a member lacks. Afterwards the member's headers mark it as listed: an
+    /// extent that it lacks is noted, or was never synced. If an extent cannot be noted, or the
+    /// member has no header, its standing does not change.
     pub(crate) async fn enlist(self: &Rc<Self>, member: usize) {
         if !self.is_anywhere {
             return;
@@ -111,14 +116,14 @@ impl<M: Medium> Inner<M> {
             for stream in Stream::ALL {
                 self.sync_members(stream).await;
             }
-            // Others may have been opened meanwhile.
+            // More extents may have been opened meanwhile.
             if self.unnoted(member).iter().any(|left| due.contains(left)) {
                 return;
             }
         }
     }
 
-    /// Writes durably that a member is listed, in one of its headers, if it has any.
+    /// Writes durably, in one of the member's headers if it has any, that the member is listed.
     async fn note_listed(self: &Rc<Self>, taker: &Taker<M>) {
         let is_unlisted = || self.unlisted.get() & bit(taker.index) != 0;
         let has_header = |extent: &Extent| {
@@ -146,7 +151,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Extents that a member lacks without being noted.
+    /// Returns the extents that a member lacks without being noted, with their lives.
     fn unnoted(&self, member: usize) -> Vec<(ExtentId, u64)> {
         let extents = self.extents.borrow();
         let is_due = |extent: &Extent| {
@@ -158,13 +163,13 @@ impl<M: Medium> Inner<M> {
         due.map(|(id, extent)| (id, extent.life)).collect()
     }
 
-    /// What it says of a member, in its headers, that it lacks an extent.
+    /// Returns the standing that the member's headers record.
     pub(crate) fn standing(&self, member: usize) -> Standing {
         let is_unlisted = self.unlisted.get() & bit(member) != 0;
         if is_unlisted { Standing::Unlisted } else { Standing::Listed }
     }
 
-    /// Of these members, those that lack an extent are not listed.
+    /// Marks those of `members` that lack an extent as not listed.
     pub(crate) fn unlist(&self, members: u64) {
         if !self.is_anywhere {
             return;
@@ -175,7 +180,8 @@ impl<M: Medium> Inner<M> {
         self.unlisted.set(self.unlisted.get() | lacking & members);
     }
 
-    /// Notes durably that a member lacks an extent, before it is emptied; false if that failed.
+    /// Notes durably that a member lacks an extent, before it is emptied. Returns false if that
+    /// failed.
     pub(crate) async fn note_before_emptying(
         self: &Rc<Self>,
         member: usize,
@@ -194,7 +200,7 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Whether it is noted: false if it cannot be yet.
+    /// Notes the absent members. Returns false if they cannot be noted yet.
     async fn note_who_is_missing(
         self: &Rc<Self>,
         id: ExtentId,
@@ -216,7 +222,7 @@ impl<M: Medium> Inner<M> {
         if self.extents.borrow().get(id).life != life {
             return Ok(true);
         }
-        // Others may lack it by now, or have been filled.
+        // Meanwhile more members may lack the extent, or have been filled.
         if !may_go_on()? {
             return Ok(false);
         }
@@ -235,8 +241,9 @@ impl<M: Medium> Inner<M> {
         Ok(true)
     }
 
-    /// Notes that a member has all of an extent now. The others say so when it has its own header: were
-    /// another one condemned before, nobody might be left who is relied on.
+    /// Notes that a member now has all of an extent. The other members' headers are rewritten only
+    /// after the member has its own header. Otherwise, if another member were noted before, no
+    /// member might be left to rely on.
     pub(crate) async fn note_filled(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -262,7 +269,8 @@ impl<M: Medium> Inner<M> {
         let (missing, stream) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
-            // Others that are away may not be noted any more in this run, and are.
+            // Absent members may have lost their notes in this run (see `restore` in recovery.rs);
+            // they are noted again here.
             extent.noted = (extent.noted | extent.missing()) & !bit(taker.index);
             extent.revision = run::next_revision(self.run.get(), extent.revision);
             (extent.missing(), extent.stream)
@@ -278,12 +286,13 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Notes durably on all members which of them take part in this run. Those that fail take no more writes.
+    /// Notes durably, on all members, which members take part in this run. A member that fails
+    /// takes no more writes.
     pub(crate) async fn note_tenures(self: &Rc<Self>) {
         if !self.is_anywhere || !self.options.fills {
             return;
         }
-        // Whoever has no header of this run yet has it after the first round.
+        // A member without a header of this run gets one in the first round.
         for round in 0..2 {
             if !self.tell_tenures() && round > 0 {
                 return;
@@ -299,8 +308,9 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The extent of the manifest that was opened in this run. Headers of others may note members that have not answered yet, and this run does not know
-    /// of: they are not to be written again as things stand.
+    /// Returns the manifest extent that was opened in this run. Headers of other extents may note
+    /// members that have not answered yet and that this run does not know about, so those headers
+    /// must not be rewritten with the current state.
     fn manifest_of_this_run(&self) -> Option<(ExtentId, u64)> {
         let extents = self.extents.borrow();
         let is_it = |extent: &Extent| {
@@ -311,9 +321,10 @@ impl<M: Medium> Inner<M> {
         Some((id, extent.life))
     }
 
-    /// Waits until the headers of an extent may be written again; false if that is another one by then.
+    /// Waits until the headers of an extent may be rewritten. Returns false if the extent has
+    /// another life by then.
     async fn begin_noting(&self, id: ExtentId, life: u64) -> bool {
-        // A header that is still being written might land behind this one.
+        // A header that is still being written might overwrite this one.
         let is_free = || {
             let extents = self.extents.borrow();
             let extent = extents.get(id);
@@ -337,13 +348,13 @@ impl<M: Medium> Inner<M> {
         self.changed.notify_all();
     }
 
-    /// Fails if more members lack some of an extent than the layout stands.
+    /// Returns an error if more members lack some of an extent than the layout tolerates.
     pub(crate) fn check_redundancy(&self, id: ExtentId) -> Done {
         let missing = self.extents.borrow().get(id).missing();
         if self.stands(missing) { Ok(()) } else { Err(self.why_too_few()) }
     }
 
-    /// Makes durable what members have that have all of an extent; those that fail have not.
+    /// Syncs the members that have all of an extent. A member that fails is marked absent.
     async fn sync_whole(self: &Rc<Self>, id: ExtentId, life: u64) {
         let (missing, stream) = {
             let extents = self.extents.borrow();
@@ -356,7 +367,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Writes the headers of an extent on members; those that fail have not all of it.
+    /// Writes the headers of an extent on `members`. A member that fails is marked absent.
     async fn append_headers(self: &Rc<Self>, members: u64, id: ExtentId, life: u64) {
         let append = |taker: Taker<M>| {
             let header = self.append_header(&taker, id);

@@ -1,4 +1,4 @@
-//! One medium alone or a volume of several: one type, so that a store on it is compiled once for both.
+//! A single medium, or a volume of several, as one type: a store on it is compiled once for both.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,16 +8,16 @@ use runtime::{FileRead, IoClass, PageImage};
 
 use crate::volume::Volume;
 
-/// A medium alone, or several behind a volume.
+/// A single medium, or a volume.
 pub enum OneOrMany<M> {
-    /// The medium alone.
+    /// The single medium.
     One(M),
-    /// Its volume.
+    /// The volume.
     Many(Volume<M>),
 }
 
 impl<M> OneOrMany<M> {
-    /// The volume, if there are several.
+    /// Returns the volume, if it is one.
     pub fn volume(&self) -> Option<&Volume<M>> {
         match self {
             Self::One(_) => None,
@@ -35,8 +35,8 @@ impl<M: Clone> Clone for OneOrMany<M> {
     }
 }
 
-/// A future of either. Those of volumes are four times as large, and in a box, so that calls on one medium do not make room
-/// for them.
+/// A future of either. Those of volumes are four times as large; they are boxed, so that calls on a
+/// single medium do not reserve space for them.
 enum Either<One, T> {
     One(One),
     Many(Pin<Box<dyn Future<Output = T>>>),
@@ -60,7 +60,7 @@ macro_rules! on_either {
     };
 }
 
-/// What comes of a command that either is given now.
+/// Submits a command to either now, and returns its future.
 macro_rules! of_either {
     ($self:expr, $medium:ident => $command:expr) => {
         match $self {

@@ -1,40 +1,43 @@
-//! What a volume is told.
+//! Options and statistics of a volume.
 
 use pages::ExtentId;
 use runtime::Nanos;
 
 use crate::layout::Layout;
 
-/// What a volume is told.
+/// Options of a volume.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// How pages lie on the members.
+    /// How pages are distributed over the members.
     pub layout: Layout,
-    /// Its identity: members of other volumes are told by it.
+    /// Identity of the volume. It distinguishes its members from those of other volumes.
     pub id: u64,
-    /// Whether members that lack something are filled.
+    /// Whether members that lack data are filled (rebuilt) in the background.
     pub fills: bool,
-    /// Bytes a second that a member is filled with in the background.
+    /// Rate of background filling, in bytes per second per member.
     pub refill_bytes_per_second: u64,
-    /// How often the filling of a member reads again what the others could not give of an extent, a second later each time, before it takes
-    /// pages for lost. What they cannot read for a moment is not lost.
+    /// Number of times that filling an extent rereads pages that the others could not read, one
+    /// second apart, before it declares a page lost. A page that is unreadable for a moment is not
+    /// lost.
     pub refill_retries: u32,
-    /// Processor time for the exclusive or of a KiB with another.
+    /// Processor time, in nanoseconds, of the exclusive or of one KiB into another.
     pub xor_ns_per_kib: f64,
-    /// After how long a client's read of a page that has not come is rebuilt from the others as well, where there is
-    /// redundancy; whichever comes first is taken. Never, if nothing is said.
+    /// Time after which a client's read of a page is also rebuilt from the others, where there is
+    /// redundancy; the first result is used. `None`: never.
     pub hedge_after: Option<Nanos>,
-    /// Whether all is read that members have, also of extents and members that nobody relies on: for whoever saves what is left, and goes by what each
-    /// page says of itself. A member that holds something else counts as gone.
+    /// Whether all data of the members is read, including that of extents and members that are not
+    /// relied on. This is for salvage tools, which judge each page by its own header. A member that
+    /// holds another volume counts as gone.
     pub last_resort: bool,
 }
 
 impl Options {
-    /// A volume of that layout and identity.
+    /// Returns the default options for a layout and identity.
     ///
-    /// A member is filled with 100 MB/s (assumed: a tenth of what a drive writes), and tries five seconds long to read what the
-    /// others cannot (assumed: a path that comes back). Parity costs 60 ns a
-    /// KiB (assumed: one core reads twice and writes once at 17 GB/s each).
+    /// A member is filled at 100 MB/s (assumed: a tenth of a drive's write bandwidth). Filling
+    /// retries for five seconds pages that the others cannot read (assumed: a path that comes
+    /// back). Parity costs 60 ns per KiB (assumed: one core reads twice and writes once at 17 GB/s
+    /// each).
     pub fn new(layout: Layout, id: u64) -> Self {
         Self {
             layout,
@@ -48,47 +51,47 @@ impl Options {
         }
     }
 
-    /// What it costs to add so many bytes to a parity.
+    /// Returns the processor time for adding `bytes` bytes to a parity.
     pub(crate) fn xor_cost(&self, bytes: u64) -> Nanos {
         Nanos((bytes as f64 / 1024.0 * self.xor_ns_per_kib).round() as u64)
     }
 }
 
-/// What a volume did, counted since it was put together.
+/// Statistics of a volume, since it was assembled.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct VolumeStats {
-    /// Pages that were read, those of runs included.
+    /// Pages read, including those of multi-page reads.
     pub reads: u64,
-    /// Those that were rebuilt from others.
+    /// Pages that were rebuilt from the other members.
     pub rebuilt_reads: u64,
-    /// Client reads that had not come in time, and were begun a second time from the others.
+    /// Client reads that took too long and were also started on the other members.
     pub hedged_reads: u64,
-    /// Those of them that came from there first.
+    /// Hedged reads that the other members answered first.
     pub hedges_won: u64,
-    /// Pages of parity that were written.
+    /// Parity pages written.
     pub parity_pages: u64,
-    /// Stripes that were written without some member.
+    /// Stripes written without at least one member.
     pub degraded_writes: u64,
     /// Extents of members that turned out to be of another opening, or incomplete.
     pub stale_extents: u64,
-    /// Extents of members that keep a hole, because a page would be lost if they were filled again. The stripe
-    /// with the hole is without redundancy until the extent is released.
+    /// Extents of members that keep a hole, because refilling them would lose a page. The stripe
+    /// with the hole has no redundancy until the extent is released.
     pub kept_holes: u64,
-    /// Bytes that members were filled with, nominal.
+    /// Bytes that members were filled with, counted in whole pages.
     pub refilled_bytes: u64,
-    /// Pages that could not be rebuilt when a member was filled.
+    /// Pages that could not be rebuilt while a member was filled.
     pub lost_pages: u64,
-    /// Members that were lost, or took no more writes.
+    /// Members that were lost, or stopped taking writes.
     pub lost_members: u64,
 }
 
-/// How far a member is filled.
+/// Progress of filling a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// The extent that it is being filled with.
+    /// The extent that the member is being filled with.
     pub extent: Option<ExtentId>,
-    /// Stripes it was filled with.
+    /// Stripes filled so far.
     pub done: u64,
-    /// Stripes in all, as far as is known now.
+    /// Total number of stripes, as far as is known now.
     pub of: u64,
 }

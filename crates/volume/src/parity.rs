@@ -1,11 +1,11 @@
-//! Parity: the exclusive or of pages, shorter ones as if zeros followed.
+//! Parity: the exclusive or of pages. A shorter page counts as padded with zeros.
 
-/// Adds `page` to `parity`, which grows if need be.
+/// Adds `page` to `parity`, which grows if necessary.
 pub fn add(parity: &mut Vec<u8>, page: &[u8]) {
     if parity.len() < page.len() {
         parity.resize(page.len(), 0);
     }
-    // Eight bytes at a time: the compiler makes vector instructions of it.
+    // Eight bytes at a time: the compiler vectorizes this loop.
     let (words, rest) = page.as_chunks::<8>();
     let (sums, last) = parity[..page.len()].as_chunks_mut::<8>();
     for (sum, word) in sums.iter_mut().zip(words) {
@@ -16,7 +16,8 @@ pub fn add(parity: &mut Vec<u8>, page: &[u8]) {
     }
 }
 
-/// The parity of pages; of all but one of a stripe it is that one, perhaps with zeros behind it.
+/// Returns the parity of pages. The parity of all pages of a stripe but one is the missing page,
+/// possibly with zeros appended.
 pub fn of<'a>(pages: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut parity = Vec::new();
     for page in pages {
@@ -25,7 +26,7 @@ pub fn of<'a>(pages: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     parity
 }
 
-/// Whether two pages are the same, the shorter one as if zeros followed.
+/// Whether two pages are equal when the shorter one is padded with zeros.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     let both = one.len().min(other.len());
     let is_zero = |byte: &u8| *byte == 0;

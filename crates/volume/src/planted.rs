@@ -1,62 +1,62 @@
 //! Planted faults: deliberate bugs that the trials must catch. Compiled in only with the feature
-//! `planted-faults`, which nothing but tests asks for.
+//! `planted-faults`, which only tests enable.
 
-/// A bug to plant.
+/// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A rebuild takes the parity for that of the first stripe, wherever it is.
+    /// A rebuild uses the parity member of the first stripe for all stripes.
     ParityNotRotated,
-    /// A member that is being filled serves what it does not have yet.
+    /// A member that is being filled serves stripes that it does not have yet.
     ServeBeforeFilled,
-    /// What a member holds of an extent is believed, whichever generation it is of.
+    /// A member's data of an extent is used regardless of its generation.
     BelieveStaleExtents,
     /// Parity is not written.
     ParityLeftOut,
-    /// The header of an extent does not say who missed writes to it.
+    /// The header of an extent does not note the members that missed writes.
     ForgetAbsence,
-    /// A sync notes all who missed writes, more of them than the layout stands.
+    /// A sync notes all members that missed writes, even more than the layout tolerates.
     NoteTooMany,
-    /// A header that cannot be read is none.
+    /// An unreadable header counts as missing.
     UnreadAsBlank,
-    /// A page of log or manifest that cannot be read is one that was never written.
+    /// An unreadable page of the log or manifest counts as never written.
     UnreadAsUnwritten,
-    /// For what an extent was opened, and when, is not known.
+    /// The stream and time of an extent's opening are unknown.
     ForgetOpenings,
-    /// A sync is acknowledged before it is noted who has not got it.
+    /// A sync is acknowledged before the absent members are noted.
     AcknowledgeBeforeNote,
-    /// An extent that is being released counts, and one that was never synced.
+    /// Extents that were being released, or never synced, count.
     BelieveReleased,
-    /// A member that was replaced and comes back counts.
+    /// A replaced member that comes back counts.
     BelieveReplaced,
-    /// A filling takes pages for lost at once.
+    /// Filling declares pages lost at the first error.
     GiveUpAtOnce,
-    /// Headers of openings that do not count stay.
+    /// Headers of openings that do not count are kept.
     LeaveStrayHeaders,
-    /// A stripe that is written while it is being filled in is not filled in again.
+    /// A stripe that is written while it is filled in is not filled in again.
     FillWithoutRecheck,
-    /// What cannot be rebuilt is filled in as if nothing had been there.
+    /// A page that cannot be rebuilt is filled in as an empty page.
     LostAsEmpty,
-    /// An extent is released while a member is still being filled with it.
+    /// An extent is released while a member is being filled with it.
     ReleaseUnderFill,
     /// A sync leaves one member out.
     SyncAllButOne,
-    /// A generation that was given twice tells of the same opening of an extent.
+    /// Openings are identified by generation alone, although a generation may be assigned twice.
     RunsWithoutNumbers,
     /// With windows: a stripe leaves `plm_cache` before its members have it.
     DropImagesEarly,
     /// With windows: a sync does not wait for slots.
     SyncWithoutSlots,
-    /// With windows: reads go where the page lies, whatever window that is in.
+    /// With windows: reads go to the page's home regardless of its window.
     ReadBusyMembers,
-    /// With windows: a slot ends with writes under way.
+    /// With windows: a slot ends with writes in progress.
     EndSlotsEarly,
-    /// A rebuild takes what a member has of an earlier life of a stripe that it is not filled with yet: old data with
-    /// new parity.
+    /// A rebuild uses a member's old data of an earlier life of a stripe, before the member is
+    /// filled: old data combined with new parity.
     MixGenerations,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 24] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
@@ -86,7 +86,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// Whether it takes reads, writes or syncs of several members that fail to show.
+    /// Whether the fault shows only if reads, writes or syncs of several members fail.
     pub fn is_of_failures(self) -> bool {
         matches!(
             self,
@@ -102,7 +102,7 @@ impl Fault {
         )
     }
 
-    /// Whether it takes windows to show.
+    /// Whether the fault shows only with windows.
     pub fn is_of_windows(self) -> bool {
         matches!(
             self,
@@ -115,5 +115,5 @@ impl Fault {
     }
 }
 
-/// Which fault is planted, if any.
+/// The planted fault, if any.
 pub type Planted = planted::Planted<Fault>;

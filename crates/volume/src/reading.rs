@@ -1,10 +1,11 @@
-//! Reads, and what is rebuilt from others.
+//! Reads, and rebuilds of pages from the other members.
 //!
-//! A page is read where it lies. If that member is lost, or cannot read the page, it is rebuilt: from
-//! the same page of all other chunks of the stripe, or from another mirror. An error says which of
-//! the two it is: the page is [`MediumError::Unreadable`], or more members are [`MediumError::Gone`]
-//! than the layout stands. An extent that is not open holds nothing, whatever an opening or a release that power cut
-//! short left of it: nobody but the member it is left on could say it again.
+//! A page is read from its own member. If that member is lost, or cannot read the page, the page is
+//! rebuilt: from the same page of all other chunks of the stripe, or from another mirror. If that
+//! fails too, the error gives the cause: [`MediumError::Unreadable`] for the page, or
+//! [`MediumError::Gone`] if more members are lost than the layout tolerates. An extent that is not
+//! open reads as empty, also if an opening or a release cut short by a power failure left something
+//! in it: that is only on the member it was left on, and could not be rebuilt.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,28 +24,28 @@ use crate::volume::{Inner, Taker};
 
 pub(crate) type Outcome = Result<PageImage, MediumError>;
 
-/// Reads under way, and whom they were given to.
+/// Reads in progress, each with its member.
 type Reads<M, F> = Vec<(Taker<M>, F)>;
 
-/// Where pages of a chunk are read from.
+/// The source that pages of a chunk are read from.
 pub(crate) enum Plan {
-    /// They are not: nothing is there.
+    /// No source: the extent is not open.
     Closed,
     /// From `plm_cache`.
     Cached(Vec<PageImage>),
     /// From this member.
     Member(usize),
-    /// From the others: no member serves it.
+    /// From the others, because no member serves it.
     Rebuilt,
-    /// From the others, because this member is outside its window. If that fails it is asked all the same.
+    /// From the others, because this member is outside its window. If that fails, from this member.
     Instead(usize),
-    /// From this member, and after a while from the others as well.
+    /// From this member, and after this time also from the others.
     Hedged(usize, Nanos),
-    /// That is decided when its turn has come.
+    /// Not decided yet: planned again at this turn.
     Later(Turn),
 }
 
-/// A read, and when it may begin if it has to wait for that.
+/// A read's class, and the time at which the read may begin if it has to wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     pub class: IoClass,
@@ -52,7 +53,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// It has not waited yet.
+    /// Returns the turn of a read that has not waited yet.
     fn first(class: IoClass) -> Self {
         Self { class, due: None }
     }
@@ -60,16 +61,16 @@ impl Turn {
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// A read that was submitted.
+/// A read that was submitted, by the kind of its source.
 enum Way<K, R, O> {
-    /// It is there.
+    /// The result is known already.
     Known(K),
-    /// A member reads.
+    /// A read of one member.
     Read(R),
     Other(Boxed<O>),
 }
 
-/// All of the pages, one after the other.
+/// Awaits the pages in order.
 fn all_of(pages: Vec<Boxed<Outcome>>) -> Boxed<Vec<Outcome>> {
     Box::pin(async move {
         let mut images = Vec::with_capacity(pages.len());
@@ -89,25 +90,25 @@ impl<M: Medium> Inner<M> {
         self.stripes.place(spot.extent, spot.row, spot.offset)
     }
 
-    /// Members that have a page, the one that is asked first in front.
+    /// Returns the members that have a page, in the order in which they are tried.
     pub(crate) fn sources(&self, spot: Spot) -> impl Iterator<Item = usize> {
         let serves = move |member: &usize| self.serves(*member, spot.extent, spot.row);
         self.homes(spot).filter(serves)
     }
 
-    /// Members on which a page lies, whether they have it or not.
+    /// Returns the members that a page is placed on, whether they have it or not.
     fn homes(&self, spot: Spot) -> impl Iterator<Item = usize> + use<M> {
         let (home, members) = (self.stripes.home(spot), self.stripes.members());
         let copies = if self.stripes.layout() == Layout::Mirrored { members } else { 1 };
         (0..copies).map(move |step| (home + step) % members)
     }
 
-    /// The member that is asked for a page, if there is one that has it.
+    /// Returns the first member to read a page from, if any has it.
     fn source(&self, spot: Spot) -> Option<usize> {
         self.sources(spot).next()
     }
 
-    /// Where pages of a chunk are read from.
+    /// Decides the source of pages of a chunk.
     fn plan(&self, spot: Spot, pages: u32, turn: Turn) -> Plan {
         if !self.is_open(spot.extent) {
             let home = self.stripes.home(spot);
@@ -124,7 +125,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// How long a read waits for its member alone, if it does not wait for ever.
+    /// Returns the time after which a read is hedged; `None` if it is not.
     fn hedge_after(&self, class: IoClass) -> Option<Nanos> {
         let has_others = !matches!(self.stripes.layout(), Layout::Striped { .. });
         self.options.hedge_after.filter(|_| has_others && class.is_for_clients())
@@ -146,7 +147,7 @@ impl<M: Medium> Inner<M> {
     ) -> impl Future<Output = Outcome> + use<M> {
         let (inner, spot, class) = (Rc::clone(self), self.stripes.spot(page), turn.class);
         let place = self.place(spot);
-        // Submitted by the call, whichever way it goes.
+        // All ways submit their reads in this call, not at the first poll.
         let way = match self.plan(spot, 1, turn) {
             Plan::Closed => Way::Known(PageImage::new(&[])),
             Plan::Cached(mut pages) => Way::Known(pages.swap_remove(0)),
@@ -170,8 +171,9 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A page from `home`, which is asked by the call, or from the others if it takes longer than `after` and they are
-    /// faster then: a hedged request (Dean and Barroso, The Tail at Scale, 2013).
+    /// Reads a page from `home`, submitted by this call. If that takes longer than `after`, also
+    /// rebuilds it from the others, and returns the first result. This is a hedged request (Dean
+    /// and Barroso, The Tail at Scale, 2013).
     fn read_hedged(
         self: &Rc<Self>,
         home: usize,
@@ -202,7 +204,7 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// What a member gave, or what can be rebuilt instead.
+    /// Returns the page that a member read, or rebuilds it if the read failed.
     async fn read_or_rebuilt(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -218,12 +220,12 @@ impl<M: Medium> Inner<M> {
         self.rebuild_for(taker.index, self.stripes.spot(page), class).await
     }
 
-    /// A page from where it is not stored. All reads are submitted by the call.
+    /// Rebuilds a page without reading its home. All reads are submitted by this call.
     pub(crate) fn rebuild(self: &Rc<Self>, spot: Spot, class: IoClass) -> Boxed<Outcome> {
         self.rebuild_for(self.stripes.home(spot), spot, class)
     }
 
-    /// What `member` should have at the place of `spot`, from the others.
+    /// Rebuilds from the others the page that `member` should have at the place of `spot`.
     pub(crate) fn rebuild_for(
         self: &Rc<Self>,
         member: usize,
@@ -248,14 +250,14 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The number of the page at a spot.
+    /// Returns the number of the page at a position.
     pub(crate) fn page_of(&self, spot: Spot) -> PageNo {
         let in_stripe = spot.column * self.stripes.chunk_pages() + spot.offset;
         let index = spot.row * self.stripes.stripe_pages() + in_stripe;
         self.stripes.shape().page(spot.extent, index)
     }
 
-    /// Reads the same page of all chunks of a stripe but one; `None` if another one is missing.
+    /// Reads the same page of all chunks of a stripe but one; `None` if another chunk is missing.
     fn read_others(
         &self,
         member: usize,
@@ -264,7 +266,8 @@ impl<M: Medium> Inner<M> {
     ) -> Option<Reads<M, impl Future<Output = Outcome> + use<M>>> {
         let mut others = self.all() & !bit(member);
         if self.planted.has(Fault::ParityNotRotated) && spot.row > 0 {
-            // Where it does not lie where it does in the first stripe it is left out.
+            // The planted fault leaves the parity out, unless it is on the same member as in the
+            // first stripe.
             let parity = self.stripes.parity_member(spot.extent, spot.row).expect("it has one");
             let first = self.stripes.parity_member(spot.extent, 0).expect("it has one");
             others = if parity == first { others } else { others & !bit(parity) };
@@ -279,7 +282,7 @@ impl<M: Medium> Inner<M> {
         may_be.then(|| others.into_iter().map(read).collect())
     }
 
-    /// The exclusive or of what was read.
+    /// Returns the exclusive or of the pages that were read.
     async fn joined(
         self: Rc<Self>,
         reads: Reads<M, impl Future<Output = Outcome>>,
@@ -307,13 +310,14 @@ impl<M: Medium> Inner<M> {
         }
         self.spend_on_parity(pages).await;
         self.count(|stats| stats.rebuilt_reads += 1);
-        // Zeros at the end that all the others lack may belong to it.
+        // Trailing zeros of the page are missing if all others are shorter. Its own header has its
+        // length.
         let said = page::said_len(&sum).min(self.stripes.shape().payload_bytes as usize);
         sum.resize(said.max(sum.len()), 0);
         Ok(PageImage::new(&sum))
     }
 
-    /// A mirrored page from any member but one, in turn.
+    /// Reads a mirrored page from the members other than `member`, one after the other.
     async fn other_mirror(self: Rc<Self>, member: usize, spot: Spot, class: IoClass) -> Outcome {
         let members = self.stripes.members();
         let mut error = MediumError::Gone;
@@ -326,7 +330,8 @@ impl<M: Medium> Inner<M> {
                     self.count(|stats| stats.rebuilt_reads += 1);
                     return Ok(image);
                 }
-                // It may come yet, whatever the others say.
+                // An I/O error may be transient, so it takes precedence over the errors of other
+                // mirrors.
                 Err(_) if matches!(error, MediumError::Io(_)) => {}
                 Err(MediumError::Gone) => {}
                 Err(why) => error = why,
@@ -335,8 +340,8 @@ impl<M: Medium> Inner<M> {
         Err(error)
     }
 
-    /// What else a page may be than what a read gave. With windows or hedged reads that may have been rebuilt, so what is stored is one
-    /// of them.
+    /// Returns the alternatives to the page that a read returned. With windows or hedged reads the
+    /// returned page may have been rebuilt, so the stored page is one of the alternatives.
     pub(crate) fn read_versions(
         self: &Rc<Self>,
         page: PageNo,
@@ -365,7 +370,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Reads a page from a member that has it, and from nowhere else.
+    /// Reads a page from a member that has it, without rebuilding.
     pub(crate) fn read_on(
         self: &Rc<Self>,
         member: usize,
@@ -388,8 +393,9 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// The member whose page is doubted: the one that a read asks now. It may have asked the home that has been lost or
-    /// replaced since, and what else there is is what redundancy says.
+    /// Returns the member whose copy of the page is doubted: the member that a read uses now. The
+    /// earlier read may have used a home that has since been lost or replaced; then the only
+    /// alternative is the redundancy.
     fn doubted(&self, spot: Spot) -> usize {
         let home = self.stripes.home(spot);
         let mut members = 0..self.stripes.members();
@@ -399,7 +405,7 @@ impl<M: Medium> Inner<M> {
         self.source(spot).filter(has_others).unwrap_or(home)
     }
 
-    /// Reads a run: one run of a member for each chunk it touches.
+    /// Reads consecutive pages, with one command to a member for each chunk (or piece of it).
     pub(crate) fn read_pages(
         self: &Rc<Self>,
         first: PageNo,
@@ -468,7 +474,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Somebody waits for a page that may be under way, where it lies or as part of a rebuild.
+    /// Raises the priority of a read that may be in progress, on its home or as part of a rebuild.
     pub(crate) fn promote_page(&self, page: PageNo) {
         let spot = self.stripes.spot(page);
         let members = match self.source(spot) {

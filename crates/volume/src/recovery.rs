@@ -1,10 +1,11 @@
-//! What a power cut left, and members that come back.
+//! Recovery after a power cut, including members that come back.
 //!
-//! Every member is asked for its frontier and its header of every extent, so that all of them can be
-//! appended to again. Where members tell how far they were written, those that have less than others
-//! are brought up to date at once: stripes that were torn are few. A member that has nothing of an
-//! extent that counts, or cannot tell and missed some of it, is filled in the background; so is one with
-//! a hole that the power cut left in front of its frontier (torn.rs).
+//! Recovery reads each member's frontier and header of each extent, and brings the members to a
+//! common state, so that all of them can be appended to again. Where frontiers are known, members
+//! that have less than others are brought up to date at once: only few stripes were torn. A member
+//! that has nothing of an extent that counts, or has no frontier and missed some of the extent, is
+//! filled in the background. So is a member with a hole that the power cut left before its frontier
+//! (torn.rs).
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -25,15 +26,16 @@ use crate::survey::{Found, Rules, Verdict, judge};
 use crate::volume::{Condition, Inner, Setup, Taker, Volume};
 
 impl<M: Medium> Volume<M> {
-    /// The volume that lies on members, after a power cut or any other end. Where places can be written again nothing is
-    /// written: whoever finds all there that is needed calls [`Self::begin_filling`].
+    /// Assembles the volume from its members, after a power cut or a clean end. Writes nothing on
+    /// media that can be written anywhere: once the caller has found its data, it calls
+    /// [`Self::begin_filling`].
     ///
     /// # Errors
-    /// [`VolumeError`] if the members do not fit together, or are not this volume's.
+    /// Returns [`VolumeError`] if the members do not fit together, or belong to another volume.
     pub async fn recover(setup: Setup<M>) -> Result<Self, VolumeError> {
         let volume = Self::create(setup)?;
         let inner = &volume.inner;
-        // Members that take no more writes say so before anything is decided that counts on them.
+        // This sync finds the members that take no more writes, before a decision relies on them.
         inner.sync_members(Stream::Manifest).await;
         let mut found = Vec::with_capacity(inner.stripes.shape().extents as usize);
         let tellings = RefCell::new(Tellings::new(inner.stripes.members()));
@@ -50,19 +52,23 @@ impl<M: Medium> Volume<M> {
             extent.stray = if extent.is_live { 0 } else { strays };
         }
         inner.unlist(!listed);
-        // They had all that they lacked when power failed, and were not listed yet.
+        // These may lack nothing any more: they were filled completely before the power cut, but
+        // not listed yet.
         inner.unlisted.set(inner.unlisted.get() | unlisted);
         Ok(volume)
     }
 
-    /// Notes durably which members take part in this run, so that older copies of them are known for what they are. Whoever has opened a store that
-    /// lies on the volume calls it before anything is acknowledged. Requires: the manifest is on this volume. In each run extents are opened for that, and the last of
-    /// them stays: a member that took part has a header that says so.
+    /// Notes durably which members take part in this run, so that older copies of them are
+    /// recognized later. A caller that has opened a store on the volume calls this before it
+    /// acknowledges any write. Requires: the manifest is on this volume. Each run opens an extent
+    /// for the manifest, and the last of these extents stays: so a member that took part has a
+    /// header that proves it.
     pub async fn note_tenures(&self) {
         self.inner.note_tenures().await;
     }
 
-    /// Fills members with what they lack, in the background; blank ones like fresh ones. Headers of openings that do not count go.
+    /// Fills members with the extents they lack, in the background; empty members like fresh ones.
+    /// Also overwrites headers of openings that do not count.
     pub fn begin_filling(&self) {
         self.inner.start_tidying();
         for member in 0..self.inner.stripes.members() {
@@ -72,7 +78,7 @@ impl<M: Medium> Volume<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// What members have of an extent, in their order.
+    /// Reads the state of an extent on each member, in order.
     async fn look_at(
         &self,
         id: ExtentId,
@@ -100,7 +106,8 @@ impl<M: Medium> Inner<M> {
         Ok(found)
     }
 
-    /// What members that have been replaced since have of extents counts for nothing. One that has nothing else is the next in its place.
+    /// Drops the headers of members that have since been replaced. A member that has only such
+    /// headers is the next incarnation in its place.
     fn leave_out_former(&self, found: &mut [Vec<Found>], tellings: &Tellings) {
         if self.planted.has(Fault::BelieveReplaced) {
             return;
@@ -110,7 +117,7 @@ impl<M: Medium> Inner<M> {
         self.set_tenures(&known.tenures);
     }
 
-    /// Decides what an extent is, of what its members have, by their [`standings`].
+    /// Decides the state of an extent from the members' headers and their [`standings`].
     async fn survey(self: &Rc<Self>, id: ExtentId, found: &[Found], (fresh, listed): (u64, u64)) {
         let rules = Rules {
             layout: self.stripes.layout(),
@@ -128,7 +135,8 @@ impl<M: Medium> Inner<M> {
             let furthest = frontiers.iter().copied().max().unwrap_or(0);
             let rows = self.stripes.rows_begun(furthest);
             let silent = self.gone() | unread_of(found);
-            // An extent that was opened and not appended to is as good as empty, if that can be told.
+            // An extent that was opened and never appended to counts as empty, where the frontiers
+            // show that.
             if self.is_anywhere || verdict.whole == 0 || rows > 0 {
                 self.restore(id, &verdict, silent, &frontiers, rows).await;
                 return;
@@ -137,7 +145,7 @@ impl<M: Medium> Inner<M> {
         self.set_left_over(id, found);
     }
 
-    /// What a member has of an extent.
+    /// Reads the state of an extent on one member.
     async fn look(&self, taker: &Taker<M>, id: ExtentId, tellings: &RefCell<Tellings>) -> Found {
         if self.condition(taker.index) == Condition::Gone {
             return Found::Gone;
@@ -148,7 +156,7 @@ impl<M: Medium> Inner<M> {
         }
         let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await
         {
-            // A header that rot made into something else cannot be read either.
+            // A header that bit rot turned into other bytes counts as unreadable, too.
             Ok(image) => {
                 let own = header::decode(image.bytes()).filter(|header| header.extent == id);
                 if own.is_some_and(|header| header.volume == self.options.id) {
@@ -167,7 +175,7 @@ impl<M: Medium> Inner<M> {
                 own
             }
             Err(MediumError::Gone) => return Found::Gone,
-            // A member of another kind may have a header that a power cut left half written.
+            // On other media the power cut may have torn a header.
             Err(_) if self.heeds_unread(taker, id) => return Found::Unread,
             Err(_) => {
                 tellings.borrow_mut().see_torn(taker.index);
@@ -177,12 +185,12 @@ impl<M: Medium> Inner<M> {
         Found::There { frontier, header }
     }
 
-    /// Whether a member that cannot read a header may have one.
+    /// Whether a header that the member cannot read may be a valid one.
     fn heeds_unread(&self, taker: &Taker<M>, id: ExtentId) -> bool {
         taker.medium.unreadable_is_lost(id) && !self.planted.has(Fault::UnreadAsBlank)
     }
 
-    /// Whether a header is this member's of this volume.
+    /// Checks that a header belongs to this volume and this member.
     fn know(&self, member: usize, header: &Header) -> Result<(), VolumeError> {
         let members = usize::from(header.members);
         let is_own = header.volume == self.options.id
@@ -195,14 +203,14 @@ impl<M: Medium> Inner<M> {
         if says == member { Ok(()) } else { Err(VolumeError::Swapped { member, says }) }
     }
 
-    /// This run comes after one that a member knows of.
+    /// Gives this run a later number than a run that a member knows.
     fn hear_of(&self, known: u64) {
         if run::count(known) >= run::count(self.run.get()) {
             self.run.set(run::after(known, &self.handle));
         }
     }
 
-    /// An extent holds nothing that counts: what members have of it goes before it is opened.
+    /// Marks an extent as empty. The members' data of it is removed before it is opened.
     fn set_left_over(&self, id: ExtentId, found: &[Found]) {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
@@ -218,10 +226,10 @@ impl<M: Medium> Inner<M> {
         frontiers: &[u32],
         begun: u32,
     ) {
-        // Where nobody tells, anything may be written.
+        // Without frontiers any stripe may have been written.
         let rows = if self.is_anywhere { self.stripes.rows() } else { begun };
         let missing = self.all() & !verdict.whole;
-        // Nothing can be appended where too much is missing: it counts as full.
+        // With too many members missing nothing can be appended: the extent counts as full.
         let is_lost = missing.count_ones() as usize > self.stripes.spares().max(1);
         let rows = if is_lost { self.stripes.rows() } else { rows };
         {
@@ -229,8 +237,8 @@ impl<M: Medium> Inner<M> {
             let extent = extents.get_mut(id);
             extent.open(verdict.generation, verdict.stream, missing);
             (extent.rows, extent.run) = (rows, verdict.run);
-            // Who does not answer may have a newer header, which says that it has all of it: that it was filled. So it counts
-            // as not noted, and is noted again in this run before anything more is synced.
+            // An unreachable member may hold a newer header that marks it as filled. So it counts
+            // as not noted, and is noted again in this run before the next sync is acknowledged.
             extent.seems_unsynced = verdict.seems_unsynced;
             extent.may_be_older = !verdict.is_newest;
             let noted = if self.is_anywhere { verdict.noted & !silent } else { verdict.noted };
@@ -238,8 +246,9 @@ impl<M: Medium> Inner<M> {
                 extent.on[member] = Presence::Torn { rows };
             }
             (extent.revision, extent.noted) = (verdict.revision, noted);
-            // Who does not answer may have stripes that the others lost when power was cut. Were these
-            // written anew, it would bring back the old ones, and its frontier would not tell.
+            // An unreachable member may have stripes that the others lost at the power cut. If
+            // these stripes were rewritten, the member would bring back the old ones, and its
+            // frontier would not show that.
             extent.is_closed = !self.is_anywhere && self.is_any_gone();
         }
         let stale = missing & self.writable() & !verdict.doubted;
@@ -249,7 +258,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Appends to a member what others have more of an extent.
+    /// Appends to a member the stripes of an extent that others have and it lacks.
     pub(crate) async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
         let shape = self.stripes.member_shape();
         let (rows, life, stream) = {
@@ -258,7 +267,7 @@ impl<M: Medium> Inner<M> {
             (extent.rows, extent.life, extent.stream)
         };
         if frontier == 0 {
-            // Striped members count even so: nothing could stand in for them.
+            // Striped members count even without a header, because no redundancy replaces them.
             if let Err(why) = self.append_header(taker, id).await {
                 self.missed(taker, id, life, why);
                 return;
@@ -278,7 +287,7 @@ impl<M: Medium> Inner<M> {
             }
         }
         if from < end && done.is_ok() {
-            // The others may have lost what this one was given.
+            // The other members may have lost the stripes that were copied.
             done = taker.medium.sync(stream).await;
         }
         if let Err(why) = done {
@@ -286,7 +295,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// What a member should have at a place of its extent, or what says that it is lost.
+    /// Returns the page that a member should have at `at`, or the marker of a lost page.
     async fn page_at(self: &Rc<Self>, member: usize, id: ExtentId, at: u32) -> PageImage {
         match self.rebuild_at(member, id, at).await {
             Ok(image) => image,
@@ -294,7 +303,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// What a member should have at a place of its extent.
+    /// Rebuilds the page that a member should have at offset `at` (pages) of its extent.
     pub(crate) fn rebuild_at(
         self: &Rc<Self>,
         member: usize,
@@ -307,13 +316,13 @@ impl<M: Medium> Inner<M> {
         self.rebuild_for(member, spot, IoClass::Journal)
     }
 
-    /// What stands where nothing can be rebuilt. It is counted.
+    /// Returns the marker of a lost page, and counts it.
     fn lost_page(&self) -> PageImage {
         self.count(|stats| stats.lost_pages += 1);
         self.lost_image()
     }
 
-    /// What stands where nothing can be rebuilt.
+    /// Returns the marker of a lost page.
     pub(crate) fn lost_image(&self) -> PageImage {
         let as_empty = self.planted.has(Fault::LostAsEmpty);
         PageImage::new(if as_empty { &[] } else { header::LOST })
@@ -325,13 +334,13 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// What the headers of members say of them.
+/// Sets of members by the standings in their headers.
 struct Standings {
-    /// Members that answer and have no header that says more than that they are not listed.
+    /// Members that answer and have no headers, or only headers with standing `Unlisted`.
     fresh: u64,
-    /// Members that have one which says that they are.
+    /// Members with a header of standing `Listed`.
     listed: u64,
-    /// Members that have headers, all of which say that they are not.
+    /// Members that have headers, all of standing `Unlisted`.
     unlisted: u64,
 }
 
@@ -348,20 +357,20 @@ fn standings(found: &[Vec<Found>], members: usize) -> Standings {
     }
 }
 
-/// Members that have a header of an extent, or one that cannot be read.
+/// Returns the members that have a header of an extent, readable or not.
 fn strays_of(found: &[Found]) -> u64 {
     let is_stray = |found: &Found| *found == Found::Unread || found.header().is_some();
     let strays = found.iter().enumerate().filter(|(_, found)| is_stray(found));
     bits(strays.map(|(member, _)| member))
 }
 
-/// Members whose headers cannot be read.
+/// Returns the members whose headers cannot be read.
 fn unread_of(found: &[Found]) -> u64 {
     let unread = found.iter().enumerate().filter(|(_, found)| **found == Found::Unread);
     bits(unread.map(|(member, _)| member))
 }
 
-/// How far members are written, those that are not `whole` not at all.
+/// Returns the members' frontiers; zero for members that are not in `whole`.
 fn frontiers_of(whole: u64, found: &[Found]) -> Vec<u32> {
     let frontier_of = |(member, found): (usize, &Found)| match found {
         Found::There { frontier, .. } if whole & bit(member) != 0 => *frontier,

@@ -1,11 +1,12 @@
-//! A member is filled in the background, extent by extent, stripe by stripe, at a bounded rate.
+//! Background filling (rebuild) of a member: extent by extent, stripe by stripe, at a limited rate.
 //!
-//! What it has already is served by it at once. An extent that is being appended to meanwhile is filled
-//! up to its end, and from then on appended to directly; so no stripe is written out of order, which
-//! not every medium takes. Where places can be written again, the header comes last: until it is there
-//! the member counts as without that extent after a power cut. Elsewhere it comes first, and the
-//! member's frontier tells how far it came: one unit is appended after the other, so that there are no
-//! holes in front of it but in the last unit, which recovery looks at.
+//! The member serves at once the stripes it already has. An extent that is being appended to is
+//! filled up to its end, and from then on appended to directly. So no stripe is written out of
+//! order, which some media do not accept. On media that can be written anywhere the header is
+//! written last: until then the member counts as lacking the extent after a power cut. On other
+//! media the header is written first, and the member's frontier shows the progress. Units are
+//! appended one at a time, so a power cut can leave holes only in the last unit, which recovery
+//! checks.
 
 use std::mem::replace;
 use std::rc::Rc;
@@ -19,36 +20,37 @@ use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
 
-/// How long a filling waits before it reads again what others could not give.
+/// Pause before a filling rereads pages that the others could not read.
 const PAUSE: Nanos = Nanos::from_millis(1_000);
 
-/// How long a filling waits before it takes up what it put off.
+/// Pause before put-off fillings are tried again.
 const LATER: Nanos = Nanos::from_millis(60_000);
 
-/// How often it does so.
+/// Maximum number of such retries.
 const ROUNDS: u32 = 60;
 
-/// How fast a member is filled.
+/// The pace of filling a member.
 struct Pace {
-    /// When the next stripe may be filled in.
+    /// The earliest time for the next stripe.
     due: Nanos,
-    /// How often it may still read again what others could not give of an extent.
+    /// Number of rereads left for this extent.
     retries: u32,
-    /// Pages of the extent that were taken for lost, and whether the last one was.
+    /// Number of pages of the extent that were declared lost, and whether the last page was.
     lost: u64,
     is_last_lost: bool,
 }
 
-/// Why the filling of an extent ended.
+/// The outcome of filling an extent.
 enum End {
-    /// The member has it, or it is not wanted any more.
+    /// The member has the extent, or does not need it any more.
     Next,
-    /// Too few others are left to fill it from.
+    /// Too few other members are left as sources.
     Stop,
 }
 
 impl<M: Medium> Inner<M> {
-    /// Lists a member, and fills it with what it lacks, unless that is under way.
+    /// Starts a task that lists a member and fills it with the extents it lacks, unless one is
+    /// running.
     pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
         self.extents.borrow_mut().take_up_filling(member);
         let is_to_be_listed = self.condition(member) == Condition::Serving
@@ -69,23 +71,24 @@ impl<M: Medium> Inner<M> {
                 inner.extents.borrow_mut().take_up_filling(member);
                 has_filled |= inner.fill_all(member).await;
             }
-            // What could not be noted has been filled, or another one has taken the member's place.
+            // Extents that could not be noted have been filled, or the member was replaced.
             inner.enlist(member).await;
             inner.set_filling(member, false);
-            // Those that stopped for want of what this one has now go on.
+            // Other members' fillings may have stopped for lack of the extents that this member has
+            // now.
             let others = (0..inner.stripes.members()).filter(|_| has_filled);
             others.for_each(|other| inner.start_filling(other));
         });
     }
 
-    /// Waits until a member may be filled again with what was put off, or is another one.
+    /// Waits for `LATER`, or until no filling of the member is put off.
     async fn wait_to_take_up(&self, member: usize) {
         let is_taken_up = || !self.extents.borrow().is_filling_put_off(member);
         let mut taken_up = Box::pin(self.changed.wait_until(is_taken_up));
         first(&mut taken_up, &mut self.handle.sleep(LATER)).await;
     }
 
-    /// Fills a member with what it lacks and others can give now. Returns whether it has more than before.
+    /// Fills a member with all extents that the others can provide now. Returns whether it got any.
     async fn fill_all(self: &Rc<Self>, member: usize) -> bool {
         let mut pace = Pace { due: Nanos::ZERO, retries: 0, lost: 0, is_last_lost: false };
         let mut has_filled = false;
@@ -98,13 +101,14 @@ impl<M: Medium> Inner<M> {
         has_filled
     }
 
-    /// An extent that a member lacks, and that others can fill it with.
+    /// Returns an extent that a member lacks and the others can provide.
     fn next_to_fill(&self, member: usize) -> Option<ExtentId> {
         let mut ids = (0..self.stripes.shape().extents).map(ExtentId);
         ids.find(|id| self.can_fill(member, *id))
     }
 
-    /// Whether a member lacks an extent and enough others have it: what it holds of it goes first.
+    /// Whether a member lacks an extent and enough others have it. Filling first removes the
+    /// member's own data of it.
     fn can_fill(&self, member: usize, id: ExtentId) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
@@ -120,18 +124,18 @@ impl<M: Medium> Inner<M> {
 
     /// Fills a member with an extent.
     async fn fill(self: &Rc<Self>, member: usize, id: ExtentId, pace: &mut Pace) -> End {
-        // Headers may wait for the filling of an earlier life to end, and stripes wait for them.
+        // Headers may wait for the filling of an earlier life, and stripes wait for these headers.
         let headers = || self.extents.borrow().get(id).headers_under_way;
         self.changed.wait_until(|| headers() == 0).await;
         let (taker, life) = (self.taker(member), self.extents.borrow().get(id).life);
         let kept = if self.is_better_emptied(&taker, id).await {
             0
         } else if self.is_anywhere {
-            // Its header is read again by the next opening.
+            // The next recovery reads its header again.
             self.keep_in_doubt(member, id, life);
             return End::Next;
         } else {
-            // Its own error shows by its condition.
+            // On an error of the member itself its condition changes, which is checked below.
             self.of_member(&taker, taker.medium.frontier(id).await).unwrap_or(0)
         };
         if kept == 0 && !self.note_before_emptying(member, id, life).await {
@@ -180,7 +184,8 @@ impl<M: Medium> Inner<M> {
         end
     }
 
-    /// What comes behind the filling of an extent, which gave so many pages up for lost.
+    /// Decides how to continue after filling an extent. `filled` has the number of pages declared
+    /// lost.
     fn end_of(
         &self,
         taker: &Taker<M>,
@@ -188,14 +193,14 @@ impl<M: Medium> Inner<M> {
         life: u64,
         filled: Result<u64, MediumError>,
     ) -> End {
-        // A member's own error shows by its condition.
+        // An error of the member itself changes its condition.
         let is_sound = self.is_current(taker) && self.condition(taker.index) == Condition::Serving;
         match filled {
             Ok(lost) => {
                 self.count(|stats| stats.lost_pages += lost);
                 End::Next
             }
-            // Somebody else is lost: what is not filled in yet stays where it was not.
+            // Another member is lost. Stripes not filled in yet stay absent.
             Err(MediumError::Gone) if is_sound => End::Stop,
             Err(_) if is_sound => {
                 self.put_off_filling(taker.index, id, life);
@@ -208,7 +213,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A member keeps what it has of an extent, which others cannot give.
+    /// Keeps a member's doubted data of an extent, because the others cannot provide it.
     fn keep_in_doubt(&self, member: usize, id: ExtentId, life: u64) {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
@@ -218,7 +223,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A member is filled with an extent later: others cannot be read now.
+    /// Puts off filling a member with an extent, because the others cannot be read now.
     fn put_off_filling(&self, member: usize, id: ExtentId, life: u64) {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
@@ -227,7 +232,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Empties a member's extent, and begins it anew.
+    /// Empties a member's extent and opens it again.
     async fn begin_anew(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -253,7 +258,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Fills in stripes from place `kept` of the member's extent on; from its beginning if that is zero.
+    /// Fills in the stripes from offset `kept` (pages) of the member's extent; from the start,
+    /// after emptying it, if `kept` is zero.
     async fn fill_rows(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -283,7 +289,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// A member's own error: it is lost by that, whatever the error of others would mean.
+    /// Marks the member as failed if `outcome` is an error. An error of another member must not
+    /// pass through here.
     pub(crate) fn of_member<T>(
         &self,
         taker: &Taker<M>,
@@ -292,7 +299,7 @@ impl<M: Medium> Inner<M> {
         outcome.inspect_err(|why| self.fail(taker, *why))
     }
 
-    /// Whether a filling goes on.
+    /// Whether filling the extent should continue.
     fn is_wanted(&self, taker: &Taker<M>, id: ExtentId, life: u64) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
@@ -300,7 +307,7 @@ impl<M: Medium> Inner<M> {
         extent.life == life && is_filling && self.is_current(taker)
     }
 
-    /// Fills in a member's chunk of a stripe from place `kept` of its extent on, not before it is due.
+    /// Fills in a member's chunk of a stripe, from offset `kept` of its extent, once it is due.
     async fn fill_row(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -316,7 +323,7 @@ impl<M: Medium> Inner<M> {
         if !self.is_wanted(taker, id, life) {
             return Ok(());
         }
-        // Where a place was discarded nothing is nothing, written or not.
+        // A discarded place already reads as empty, so an empty chunk need not be written.
         let is_blank = chunk.iter().all(|page| page.bytes().is_empty());
         if !(self.is_anywhere && is_blank) {
             let shape = self.stripes.member_shape();
@@ -340,7 +347,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// What a member should have of a stripe; all reads are submitted together.
+    /// Rebuilds a member's chunk of a stripe. All reads are submitted together.
     async fn rebuilt_chunk(
         self: &Rc<Self>,
         taker: &Taker<M>,
@@ -363,7 +370,7 @@ impl<M: Medium> Inner<M> {
                 self.handle.sleep(PAUSE).await;
                 read = rebuild(offset).await;
             }
-            // The extent is another by now: nothing of it is lost.
+            // The extent has another life by now, so nothing of it is lost.
             if read.is_err() && !self.is_wanted(taker, id, life) {
                 return Ok(chunk);
             }
@@ -376,8 +383,8 @@ impl<M: Medium> Inner<M> {
         Ok(chunk)
     }
 
-    /// Whether another member that has an extent cannot read its header now. Then more than the pages that were asked for cannot be
-    /// read for the moment.
+    /// Whether another member that has the extent cannot read its header now. Then more than the
+    /// requested pages is unreadable, probably for a moment only.
     async fn is_any_unread(&self, member: usize, id: ExtentId) -> bool {
         let has = |other: &usize| *other != member && self.is_whole(*other, id);
         let place = self.stripes.header_place(id);

@@ -1,23 +1,26 @@
-//! Numbers of runs: a volume runs from its creation or a recovery to the next power cut.
+//! Run numbers. A run of a volume lasts from its creation or a recovery to the next power cut.
 //!
-//! The upper half is one more than that of any run that the members which answer have heard of, so it grows from run to
-//! run as long as each has a member of the one before. Two runs may have the same all the same: what the first one wrote was
-//! lost but on a member that is away in the second one. The lower half, which is random, tells them apart.
+//! The upper half is one more than that of any run known to the members that answer. So it grows
+//! from run to run, as long as each run has a member of the previous run. Two runs may still have
+//! the same upper half, if everything the first run wrote was lost except on a member that is away
+//! in the second run. The lower half is random and distinguishes them.
 
 use runtime::Handle;
 
-/// The number of a run that knows of runs up to `known`.
+/// Returns the number of a run whose highest known earlier run is `known`.
 pub(crate) fn after(known: u64, handle: &Handle) -> u64 {
     let random = handle.rng("run of a volume").next_u64() >> 32;
     (count(known) + 1) << 32 | random
 }
 
-/// How many runs there were, as far as that one knew. Revisions begin with it, too.
+/// Returns the count of runs, as far as run `run` knew. The upper half of a revision is such a
+/// count, too.
 pub(crate) fn count(run: u64) -> u64 {
     run >> 32
 }
 
-/// The revision of headers that a run writes, which had another one: higher than those of all runs before it.
+/// Returns the next header revision that run `run` writes, after revision `before`. It is higher
+/// than all revisions of earlier runs.
 pub(crate) fn next_revision(run: u64, before: u64) -> u64 {
     before.saturating_add(1).max(count(run) << 32)
 }

@@ -1,8 +1,9 @@
-//! Checking redundancy: a stripe is read from all members, and its parity has to be that of its pages. `md` calls this a check, ZFS a scrub; nothing
-//! is written here.
+//! Scrub: reads a stripe from all members and compares its parity with its pages. `md` calls this a
+//! check, ZFS a scrub. It writes nothing.
 //!
-//! What was never written in this life of an extent, or was torn by a power cut, need not agree with anything. So whoever knows what pages are is asked: a
-//! page of a stripe counts with those at the same place of its other chunks, if one of them is of use.
+//! Pages that were not written in this life of an extent, or were torn by a power cut, need not
+//! agree with anything. So the caller supplies the state of each page. The pages at one place of a
+//! stripe's chunks are compared if the caller uses at least one of them.
 
 use pages::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
@@ -12,48 +13,50 @@ use crate::layout::{Layout, Spot};
 use crate::parity;
 use crate::volume::{Condition, Inner, Volume};
 
-/// What a page of data is, as its owner sees it.
+/// The state of a data page, as its owner sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Nobody refers to it.
+    /// No reference to it exists.
     Unused,
-    /// What was written.
+    /// It has the bytes that were written.
     Whole,
-    /// Something else.
+    /// It has other bytes.
     Damaged,
 }
 
-/// A page of a member that does not agree with the others of its stripe.
+/// A page of a member that does not agree with the rest of its stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The member.
     pub member: usize,
-    /// Where it lies there.
+    /// Its page number on the member.
     pub place: PageNo,
-    /// The page of the volume that it is; nothing if it is parity, and all pages that it is of are whole.
+    /// Its page number in the volume; `None` for parity that does not match although all its pages
+    /// are whole.
     pub page: Option<PageNo>,
 }
 
-/// What came of checking a stripe.
+/// The result of checking a stripe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Checked {
-    /// There is none, or its extent was released meanwhile.
+    /// The stripe does not exist, has no parity, or its extent was released meanwhile.
     Nothing,
-    /// It could not be checked: it was being written, or a member has not all of it.
+    /// The stripe could not be checked: it was being written, or a member lacks some of it.
     Not,
-    /// It was; with what does not agree.
+    /// The stripe was checked; with the pages that do not agree.
     Done(Vec<Mismatch>),
 }
 
 type Read = Result<PageImage, MediumError>;
 
 impl<M: Medium> Volume<M> {
-    /// Stripes of an extent.
+    /// Stripes per extent.
     pub fn rows(&self) -> u32 {
         self.inner.stripes.rows()
     }
 
-    /// Reads a stripe from all members and compares its parity with its pages, of which `see` says what they are. Other layouts have nothing to check.
+    /// Reads a stripe from all members and compares its parity with its pages. `see` returns the
+    /// state of a data page. Layouts without parity have nothing to check.
     pub async fn check_stripe(
         &self,
         extent: ExtentId,
@@ -73,7 +76,7 @@ impl<M: Medium> Volume<M> {
         for (_, read) in reads {
             chunks.push(read.await);
         }
-        // It may have been written, or given up, while it was read.
+        // The stripe may have been written or released while it was read.
         let answer = inner.cannot_check(extent, row);
         if inner.extents.borrow().get(extent).life != life || answer.is_some() {
             return answer.unwrap_or(Checked::Nothing);
@@ -88,7 +91,7 @@ impl<M: Medium> Volume<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Why a stripe is not to be checked.
+    /// Returns the reason why a stripe cannot be checked, if any.
     fn cannot_check(&self, extent: ExtentId, row: u32) -> Option<Checked> {
         let extents = self.extents.borrow();
         let of = extents.get(extent);
@@ -106,7 +109,8 @@ impl<M: Medium> Inner<M> {
         (!is_whole).then_some(Checked::Not)
     }
 
-    /// What does not agree among the pages at one place of all chunks, which were read from the members in their order.
+    /// Returns the pages that do not agree, at one place of all chunks. `read` has one page per
+    /// member, in their order.
     fn mismatches(
         &self,
         at: Spot,

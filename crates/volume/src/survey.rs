@@ -1,31 +1,37 @@
-//! What counts of an extent that a power cut left: a plain function of what its members say.
+//! The verdict on an extent after a power cut: a pure function of the members' headers.
 //!
-//! Headers with the same run and generation tell of the same opening, and of these the one with the highest revision
-//! says who missed some of the extent. An extent counts only if so many members have its newest opening that
-//! the others may have been away; else this opening, or its release, was cut short before anything in it
-//! was synced. Members that do not answer may have it.
+//! Headers with the same run and generation belong to the same opening. Of these, the header with
+//! the highest revision shows which members missed some of the extent. An extent counts only if
+//! enough members have its newest opening that the rest may have been away. Otherwise this opening,
+//! or its release, was cut short before anything in it was synced. Members that do not answer may
+//! have it.
 //!
-//! Which opening is the newest? What was synced is on all members but those that its header says were away. So one
-//! whose header denies all who have another opening counts before that: had the other one come later, and anything in it
-//! been synced, it would be on a member of the first one, too. Neither generations nor numbers of runs can say that. They
-//! come from what the members remembered that answered, and a member that is away may remember more, of what was
-//! never synced. Where no opening denies the other, or both do, that of the later run is the newer one, and of the
-//! same run that with the higher generation.
+//! Which opening is the newest? Synced data is on all members except those that the header notes as
+//! away. So if a header denies (notes as absent) all members that have another opening, its own
+//! opening is the newer one: a later opening with synced data would also be on a member of the
+//! first one. Generations and run numbers alone cannot decide this. They derive from the members
+//! that answered, and a member that is away may have higher numbers, of data that was never synced.
+//! If neither opening denies the other, or both do, the one of the later run is newer; within a
+//! run, the one with the higher generation.
 //!
-//! A header that cannot be read is not one that is not there. Its member may have any opening, so for the verdict it is a
-//! member that does not answer. What it holds is in doubt: it is served, because whoever lacks anything that was synced is noted in a
-//! header of the others.
+//! An unreadable header is not a missing header. Its member may have any opening, so for the
+//! verdict it is a member that does not answer. Its data is doubted but served, because any member
+//! that lacks synced data is noted in a header of the other members.
 //!
-//! A member that lacks what was synced is noted, and notes never are of more members than the layout stands. So an extent whose header notes
-//! one, and which another one lacks besides that has other extents, is being released, and holds nothing any more. A
-//! member that has nothing at all may have taken the place of one that was lost: it says nothing, and no more does one
-//! that is noted, or says itself that it is not listed. (A new one is listed when all that it lacks is noted.) With more new ones than may be missing an
-//! extent is unknown. So an extent that a member lacks without being noted was not synced, and what of it cannot be read is not lost. If
-//! more are silent or noted besides, so that a part of a journal could not be read, it holds nothing: power failed while it was opened or
-//! released. Other extents are left to the manifest, which says whether they are needed.
+//! A member that lacks synced data is noted, and notes never cover more members than the layout
+//! tolerates. Suppose the header of an extent notes one member, and another member, which has other
+//! extents, lacks the extent without being noted. Then the extent was being released, and it is
+//! empty. A member without any data may be a replacement: its lack proves nothing, and neither does
+//! that of a member that is noted or whose own headers say that it is not listed. (A replacement is
+//! listed once all that it lacks is noted.) With more replacements than the layout tolerates, the
+//! state of an extent is unknown. So an extent that a member lacks without being noted was not
+//! synced, and its unreadable pages are not lost data. If in addition more members are silent or
+//! noted, so that a part of a journal could not be read, the extent is empty: power failed while it
+//! was opened or released. Other extents are left to the manifest, which shows whether they are
+//! needed.
 //!
-//! A header that notes more members than the layout stands was written by an earlier version, by a sync that
-//! could not succeed. It says nothing of who has what.
+//! A header that notes more members than the layout tolerates was written by an earlier version, by
+//! a sync that could not succeed. Its notes are ignored.
 
 use pages::Stream;
 
@@ -34,18 +40,18 @@ use crate::header::{Header, Standing};
 use crate::layout::Layout;
 use crate::run;
 
-/// What a member says of an extent.
+/// The state of an extent on a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// The member is gone.
     Gone,
-    /// The member answers, and its header cannot be read.
+    /// The member answers, but its header cannot be read.
     Unread,
-    /// It has something, or nothing.
+    /// The member has data, or nothing.
     There {
-        /// How far it was written, as far as the member can tell.
+        /// The number of pages written, as far as the member knows.
         frontier: u32,
-        /// Its header, if that is whole.
+        /// Its header, if valid.
         header: Option<Header>,
     },
 }
@@ -58,33 +64,34 @@ impl Found {
         }
     }
 
-    /// Whether its header says this of the member.
+    /// Whether its header has this standing.
     pub(crate) fn is_of(&self, standing: Standing) -> bool {
         self.header().is_some_and(|header| header.standing == standing)
     }
 }
 
-/// What an extent is.
+/// The state of an extent of the volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
     pub run: u64,
     pub generation: u64,
     pub stream: Stream,
     pub revision: u64,
-    /// Members that the newest header says have not all of it.
+    /// Members that the newest header notes as lacking some of it.
     pub noted: u64,
-    /// Members to be relied on.
+    /// Members that can be relied on.
     pub whole: u64,
-    /// Members whose headers cannot be read, and which are noted in no other.
+    /// Members whose headers cannot be read, and that no other header notes.
     pub doubted: u64,
     /// Whether a member lacks it that would be noted if anything had been synced.
     pub seems_unsynced: bool,
-    /// Whether no later opening can have been synced: too few members are silent or were replaced.
+    /// Whether no later opening can have been synced, because only few members are silent or were
+    /// replaced.
     pub is_newest: bool,
 }
 
 impl Verdict {
-    /// Too few members answer to know anything.
+    /// The verdict if too few members answer.
     const UNKNOWN: Self = Self {
         run: 0,
         generation: 0,
@@ -98,13 +105,13 @@ impl Verdict {
     };
 }
 
-/// An opening of the extent that headers tell of.
+/// An opening of the extent, assembled from its headers.
 #[derive(Clone, Copy)]
 struct Opening {
-    /// The newest of its headers, and who has that.
+    /// The newest of its headers, and the member that has it.
     header: Header,
     told_by: usize,
-    /// Who has any of its headers.
+    /// Members that have any of its headers.
     holders: u64,
 }
 
@@ -117,13 +124,14 @@ impl Opening {
         (self.header.run, self.header.generation) == (header.run, header.generation)
     }
 
-    /// Another member has a header of the same opening.
+    /// Adds a header of the same opening on another member.
     fn join(&mut self, member: usize, header: Header, rules: &Rules) {
         self.holders |= bit(member);
         if rules.are_too_many(header.absent) {
             return;
         }
-        // Of two that were written by turns, with one member away, who denies the other's knows more.
+        // If two headers were rewritten in turn with the other member away, the header that denies
+        // the other's member is newer.
         let denies = header.absent & bit(self.told_by) != 0;
         let is_denied = self.header.absent & bit(member) != 0;
         let (new, old) = ((header.revision, denies), (self.header.revision, is_denied));
@@ -146,19 +154,19 @@ impl Opening {
     }
 }
 
-/// By what an extent is judged.
+/// The inputs of a verdict besides the headers.
 #[expect(clippy::struct_excessive_bools, reason = "three are for planted faults")]
 pub(crate) struct Rules {
     pub layout: Layout,
-    /// Members that may be missing.
+    /// Number of members that may be missing.
     pub spares: usize,
-    /// Members do not tell by a frontier how much they have: headers do.
+    /// Whether headers, not frontiers, show which members lack data.
     pub heeds_notes: bool,
-    /// Members whose lacking an extent says nothing.
+    /// Members whose lack of an extent proves nothing.
     pub fresh: u64,
-    /// Members whose lacking an extent says that it was not synced, unless they are noted.
+    /// Members whose lack of an extent proves that it was not synced, unless they are noted.
     pub listed: u64,
-    /// For planted faults.
+    /// Set by planted faults only.
     pub believes_stale: bool,
     pub believes_too_many: bool,
     pub believes_released: bool,
@@ -171,7 +179,7 @@ impl Rules {
     }
 }
 
-/// The newest opening that headers tell of.
+/// Returns the newest opening of the headers.
 fn newest_opening(found: &[Found], rules: &Rules) -> Option<Opening> {
     let mut openings: Vec<Opening> = Vec::with_capacity(1);
     for (member, found) in found.iter().enumerate() {
@@ -185,13 +193,14 @@ fn newest_opening(found: &[Found], rules: &Rules) -> Option<Opening> {
     openings.into_iter().reduce(newer)
 }
 
-/// Whether an extent may have been synced that only members which have nothing lack. The first checkpoint of a new store
-/// may have come to a few of its members when power failed: no one misses that.
+/// Whether an extent may have been synced that only members without any data lack. The exception is
+/// the first checkpoint of a new store: a power cut may leave it on a few members, and no data is
+/// lost.
 fn may_be_synced(header: &Header) -> bool {
     header.stream != Stream::Manifest || run::count(header.run) > 1 || header.absent != 0
 }
 
-/// What the extent is by what its members say; `None` if it holds nothing that counts.
+/// Returns the verdict on an extent; `None` if it is empty or does not count.
 pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let Rules { layout, spares, .. } = *rules;
     let members = || found.iter().enumerate();
@@ -202,7 +211,7 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let gone = all(&|found| *found == Found::Gone);
     let silent = (gone | unread).count_ones() as usize;
     let Some(newest) = newest_opening(found, rules) else {
-        // Those that are silent may have it: what is there is not to be taken for nothing.
+        // Silent members may have the extent, so it must not count as empty.
         return (silent > spares).then_some(Verdict::UNKNOWN);
     };
     let (current, there) = (newest.holders, !gone & all(&|_| true));
@@ -212,26 +221,26 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
     let noted = if rules.heeds_notes { absent } else { 0 };
     let seems_unsynced = rules.heeds_notes && denies & !noted & !rules.fresh != 0;
     let is_told = denies & !noted & rules.listed != 0;
-    // Who lacks it, was not noted, and is not another one than was there.
+    // Members that lack it without being noted or replaced.
     let unexplained = denies & !absent & !rules.fresh;
     let lack = match unexplained {
         _ if rules.believes_released => denies,
         0 => denies & !absent,
-        // Whatever the others may have: it was never synced.
+        // It was never synced, on any member.
         _ if seems_unsynced && is_told && stream.is_journal() => denies | noted | unread | gone,
         _ => denies | noted,
     };
     let is_lacked = lack.count_ones() as usize > spares;
-    // Too many were replaced to know more than that it was there.
+    // Too many members were replaced: only the existence of the extent is known.
     let is_forgotten = unexplained == 0 && is_lacked && may_be_synced(&newest.header);
     let counts = match layout {
         Layout::Parity { .. } => !is_lacked || is_forgotten,
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
     let (whole, doubted) = match layout {
-        // Nobody is left who could tell whether what is there is the newest.
+        // No remaining member can show whether this data is the newest.
         Layout::Parity { .. } if silent > spares || is_forgotten => (0, 0),
-        // There is nothing to stand in for what is stale: pages say themselves what they are.
+        // No redundancy replaces stale data here. Each page's own header shows its age.
         Layout::Striped { .. } => (there, 0),
         _ if rules.believes_stale => (there, 0),
         _ => (current & !noted, unread & !noted),
@@ -338,7 +347,7 @@ mod tests {
     #[test]
     fn who_went_on_without_a_member_knows_more_than_that_one() {
         let before = |generation, revision| found_of(7 << 32 | 1, generation, revision, 0);
-        // It heard nothing of that run.
+        // The first member took no part in that run.
         let without = |absent| found_of(7 << 32 | 2, 5, 0, absent);
         for old in [before(5, 0), before(5, 9), before(6, 0), found_of(9 << 32, 5, 0, 0)] {
             for layout in [PARITY, Layout::Mirrored] {
@@ -348,7 +357,7 @@ mod tests {
             }
             assert_eq!(whole(Layout::Mirrored, &[without(0b10), old]), Some(0b01), "{old:?}");
         }
-        // Each was alone once: the later run is that of who saw the other one in between.
+        // Each member was alone once; the later run saw the other member in between.
         let alone = [found_of(8 << 32, 4, 0, 0b10), found_of(7 << 32, 5, 0, 0b01)];
         assert_eq!(whole(Layout::Mirrored, &alone), Some(0b01));
     }
@@ -365,7 +374,7 @@ mod tests {
         let now = found(5, 0, 0);
         for (members, expected) in [
             ([now, Found::Unread, now], Some((0b101, 0b010))),
-            // Had anything been synced, the last one would have it or be noted.
+            // If anything had been synced, the last member would have it or be noted.
             ([now, Found::Unread, BLANK], None),
             ([found(5, 1, 0b100), Found::Unread, BLANK], Some((0b001, 0b010))),
             ([found(5, 1, 0b010), Found::Unread, now], Some((0b101, 0))),
@@ -395,7 +404,7 @@ mod tests {
         assert_eq!(whole(PARITY, &[before, noted, noted]), Some(0b110));
         assert_eq!(whole(PARITY, &[before, noted, BLANK]), None);
         assert_eq!(whole(PARITY, &[BLANK, noted, noted]), Some(0b110), "that is the one");
-        // The last one is another than the one that was there.
+        // The last member is a replacement.
         let fresh = Rules { fresh: 0b100, ..rules(PARITY, 1) };
         let (before, noted) = (found_of(2 << 32, 5, 0, 0), found_of(2 << 32, 5, 1, 0b001));
         let verdict = judge(&[before, noted, BLANK], &fresh);
@@ -414,9 +423,9 @@ mod tests {
             for (stream, listed, expected) in [
                 (Stream::Log, 0b100, None),
                 (Stream::Manifest, 0b100, None),
-                // The manifest says whether it is needed.
+                // The manifest shows whether it is needed.
                 (Stream::Objects, 0b100, Some(0b001)),
-                // An earlier version may have begun to fill the last one.
+                // An earlier version may have begun to fill the last member.
                 (Stream::Log, 0b011, Some(0b001)),
             ] {
                 let rules = Rules { listed, ..rules(PARITY, 1) };
@@ -439,14 +448,15 @@ mod tests {
             other => other,
         };
         for (members, fresh, expected) in [
-            // One was away when it was opened, and another one was replaced: that is too little, and not nothing.
+            // One member was away at the opening and another was replaced: the extent is unknown,
+            // not empty.
             ([BLANK, noted, BLANK], 0b100, Some(0b010)),
             ([BLANK, noted, BLANK], 0b101, Some(0b010)),
             ([BLANK, noted, noted], 0b001, Some(0b110)),
-            // It was being released: one lacks it that is neither.
+            // It was being released: a member lacks it that was neither away nor replaced.
             ([BLANK, noted, BLANK], 0b001, None),
             ([BLANK, noted, BLANK], 0b000, None),
-            // Two were replaced.
+            // Two members were replaced.
             ([later, BLANK, BLANK], 0b110, Some(0)),
             ([first, BLANK, BLANK], 0b110, Some(0)),
             ([checkpoint(later), BLANK, BLANK], 0b110, Some(0)),

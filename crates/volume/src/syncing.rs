@@ -1,12 +1,13 @@
-//! Syncs and releases: what all members that take writes are told.
+//! Syncs and releases, which go to all members that take writes.
 //!
-//! Both are submitted to all of them at once, and succeed if no more members fail than the layout stands.
-//! A member that fails is lost for writes; of a sync it has nothing that was to be synced.
+//! Both are submitted to all of these members at once. They succeed if no more members fail than
+//! the layout tolerates. A member that fails takes no more writes; after a failed sync it counts as
+//! having nothing of the data to be synced.
 //!
-//! A member that missed a write is noted before the sync that makes the others durable is acknowledged:
-//! on media that can be written anywhere in the header of each extent concerned; on others the member's
-//! own frontier tells. A release waits for what else is written to the extent, which would land behind
-//! it.
+//! A member that missed a write is noted before the sync of the other members is acknowledged. On
+//! media that can be written anywhere the note is in the header of each extent concerned; on other
+//! media the member's own frontier shows it. A release waits for other writes to the extent, which
+//! would otherwise reach the members after the release.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -19,21 +20,21 @@ use crate::volume::{Inner, Taker};
 use crate::windows::Pass;
 use crate::writing::Done;
 
-/// An extent that a sync is about, as it was when that began.
+/// An extent that a sync covers, as it was when the sync began.
 #[derive(Clone, Debug)]
 struct Unsynced {
     id: ExtentId,
     life: u64,
     appends: u64,
-    /// Stripes that were acknowledged before the members had them: the sync is about them too.
+    /// Stripes that were acknowledged before the members had them. The sync covers them too.
     cached: Vec<u32>,
 }
 
-/// What members had been given when a sync was submitted.
+/// State of the extents when a sync was submitted: the writes that the sync covers.
 struct InFront {
-    /// All that the sync is about.
+    /// Whether the members had been given all that the sync covers.
     is_all: bool,
-    /// Revisions of its extents' headers, of those that were not being written again.
+    /// Header revisions of the extents; `None` while a header was being rewritten.
     headers: Vec<Option<u64>>,
 }
 
@@ -59,7 +60,8 @@ impl<M: Medium> Inner<M> {
                 let (syncs, in_front) = submitted.take().unwrap_or_else(submit);
                 inner.end_syncs(syncs, &synced).await?;
                 inner.end_cached(&synced).await;
-                // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
+                // A member that was lost meanwhile has to be noted, and the note synced, before the
+                // acknowledgement.
                 if inner.covers(&synced, &in_front) && inner.first_unnoted(&synced).is_none() {
                     inner.set_synced(&synced);
                     return Ok(());
@@ -68,7 +70,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The extents that a sync is about.
+    /// Returns the extents that a sync covers.
     fn unsynced(&self, stream: Stream) -> Vec<Unsynced> {
         let extents = self.extents.borrow();
         let is_due =
@@ -76,7 +78,7 @@ impl<M: Medium> Inner<M> {
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
         let has_windows = self.windows.borrow().is_some();
         due.map(|(id, extent)| {
-            // Of a journal that is written at once nothing is acknowledged before the members have it.
+            // A journal that is written at once is acknowledged only after the members have it.
             let is_cached = has_windows && self.pass(extent.stream) == Pass::InSlot;
             let cached = if is_cached { extent.under_way.clone() } else { Vec::new() };
             Unsynced { id, life: extent.life, appends: extent.appends, cached }
@@ -84,7 +86,7 @@ impl<M: Medium> Inner<M> {
         .collect()
     }
 
-    /// What members were given of the extents in front of a sync that is submitted now.
+    /// Returns the state of the extents that a sync submitted now covers.
     fn in_front(&self, synced: &[Unsynced]) -> InFront {
         let extents = self.extents.borrow();
         let headers = synced.iter().map(|unsynced| {
@@ -94,7 +96,7 @@ impl<M: Medium> Inner<M> {
         InFront { is_all: !self.has_put_off(synced), headers: headers.collect() }
     }
 
-    /// Whether a sync covers all that it is about, and the headers of its extents as they are.
+    /// Whether a submitted sync covered all the data, and the current headers of the extents.
     fn covers(&self, synced: &[Unsynced], in_front: &InFront) -> bool {
         let extents = self.extents.borrow();
         let is_covered = |(unsynced, header): (&Unsynced, &Option<u64>)| {
@@ -105,7 +107,7 @@ impl<M: Medium> Inner<M> {
         in_front.is_all && synced.iter().zip(&in_front.headers).all(is_covered)
     }
 
-    /// Waits for headers that are being written again.
+    /// Waits until no header of these extents is being rewritten.
     async fn end_notes(&self, synced: &[Unsynced]) {
         for Unsynced { id, life, .. } in synced {
             let is_over = || {
@@ -117,7 +119,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether members will be given something that a sync is about behind the sync.
+    /// Whether some writes that a sync must cover will be given to members only after the sync.
     fn has_put_off(&self, synced: &[Unsynced]) -> bool {
         let extents = self.extents.borrow();
         let is_put_off = |Unsynced { id, life, .. }: &Unsynced| {
@@ -144,7 +146,7 @@ impl<M: Medium> Inner<M> {
         for unsynced in synced {
             let extent = extents.get_mut(unsynced.id);
             if extent.life == unsynced.life {
-                // Each stripe counts once more when it has ended.
+                // The end of a stripe counts as one more append.
                 let appends = unsynced.appends + unsynced.cached.len() as u64;
                 extent.synced = extent.synced.max(appends);
             }
@@ -160,7 +162,7 @@ impl<M: Medium> Inner<M> {
         self.submit_syncs_of(bits(members), stream)
     }
 
-    /// Submits a sync to members, of those that take writes.
+    /// Submits a sync to those of `members` that take writes.
     pub(crate) fn submit_syncs_of(
         self: &Rc<Self>,
         members: u64,
@@ -186,7 +188,7 @@ impl<M: Medium> Inner<M> {
         syncs
     }
 
-    /// Syncs a stream on all members; who fails takes no more writes.
+    /// Syncs a stream on all members; a member that fails takes no more writes.
     pub(crate) async fn sync_members(self: &Rc<Self>, stream: Stream) {
         for (taker, sync) in self.submit_syncs(stream) {
             if let Err(why) = sync.await {
@@ -195,15 +197,15 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Somebody waits for slots now.
+    /// Notifies the windows that writes wait for slots.
     pub(crate) fn tell_windows(&self) {
         if let Some(windows) = self.windows() {
             windows.changed.notify_all();
         }
     }
 
-    /// Waits for stripes that were acknowledged before the members had them: their writes have ended, in
-    /// front of the sync; who has missed one is known when they have.
+    /// Waits until all stripes that were acknowledged from `plm_cache` have been written, before
+    /// the sync. Afterwards it is known which members missed one of them.
     async fn end_cached(&self, synced: &[Unsynced]) {
         for Unsynced { id, life, cached, .. } in synced {
             let is_over = || {
@@ -215,7 +217,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Waits for the members; those that fail have nothing of what was to be synced.
+    /// Waits for the members' syncs. A member that fails counts as having nothing of the data to be
+    /// synced.
     async fn end_syncs(
         &self,
         syncs: Vec<(Taker<M>, impl Future<Output = Done>)>,
@@ -259,13 +262,14 @@ impl<M: Medium> Inner<M> {
             extent.release(self.all() & !self.writable());
             (extent.holds_up_release() && !early, is_noted, extent.life)
         };
-        // Whoever fills a member with it gives that up.
+        // Makes a running rebuild of a member give this extent up.
         self.tell_of_headers();
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());
             let release = |taker: Taker<M>| {
-                // A medium may leave what was released as it is. A note would still be believed.
+                // A medium may keep the bytes of a released extent, and a note in them would still
+                // be believed.
                 let overwritten = is_noted.then(|| inner.overwrite_header(&taker, id)).flatten();
                 taker.submit(|medium| {
                     let released = medium.release_by(pass, id);
@@ -283,7 +287,8 @@ impl<M: Medium> Inner<M> {
         let inner = Rc::clone(self);
         self.handle.spawn("release", async move {
             if is_busy {
-                // What is being filled in, or noted, would land behind the release.
+                // Rebuild writes and header rewrites would otherwise reach the members after the
+                // release.
                 let is_free = || !inner.extents.borrow().get(id).holds_up_release();
                 inner.changed.wait_until(is_free).await;
             }

@@ -1,8 +1,9 @@
-//! Headers of openings that do not count: power failed while an extent was opened, or released. So are those that cannot be read of
-//! extents that hold nothing.
+//! Removes headers of openings that do not count: power failed while the extent was opened or
+//! released. Also removes unreadable headers of empty extents.
 //!
-//! As long as all members answer, such a header counts for nothing. Once one of them is lost, nothing says any more that it did not
-//! have the extent, and a store would wait for it in vain. So these headers go when the store is open.
+//! As long as all members answer, such a header has no effect. Once a member is lost, it is unknown
+//! whether that member had the extent, and a store would wait for it forever. So these headers are
+//! overwritten when the store is open.
 
 use std::future::Future;
 use std::mem::take;
@@ -16,8 +17,8 @@ use crate::volume::{Inner, Taker};
 use crate::writing::Done;
 
 impl<M: Medium> Inner<M> {
-    /// Overwrites the headers of openings that do not count, in the background. Until that is durable members that have any are behind: no other one may
-    /// be lost.
+    /// Overwrites the headers of openings that do not count, in the background. Until that is
+    /// durable the members with such headers count as behind: no other member may be lost.
     pub(crate) fn start_tidying(self: &Rc<Self>) {
         if !self.options.fills {
             return;
@@ -27,7 +28,7 @@ impl<M: Medium> Inner<M> {
             due.push((id, extent.stream));
             strays |= extent.stray;
         }
-        // Elsewhere a member's own frontier says what it has.
+        // On other media a member's own frontier shows how much it has.
         if due.is_empty() || !self.is_anywhere {
             return;
         }
@@ -46,7 +47,8 @@ impl<M: Medium> Inner<M> {
         }));
     }
 
-    /// Whoever opens the extent meanwhile writes its headers behind this.
+    /// Overwrites the stray headers of an extent. If the extent is opened meanwhile, its headers
+    /// are written afterwards.
     async fn overwrite_strays(&self, id: ExtentId) {
         let stray = {
             let mut extents = self.extents.borrow_mut();
@@ -68,7 +70,7 @@ impl<M: Medium> Inner<M> {
         self.changed.notify_all();
     }
 
-    /// Overwrites a member's header of an extent that holds nothing, where that can be done.
+    /// Overwrites a member's header of an empty extent, on media that can be written anywhere.
     pub(crate) fn overwrite_header(
         &self,
         taker: &Taker<M>,

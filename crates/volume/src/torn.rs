@@ -1,24 +1,26 @@
-//! Members that a power cut left with a hole in front of their frontier.
+//! Members that a power cut left with a hole before their frontier.
 //!
-//! Of a unit that is being appended when power fails any page may be there, and not the one in front of it.
-//! No one misses it in a stripe that is new. But when a member is filled, or brought up to date, that is
-//! a stripe which the others have, and which was synced: what lies in front of the frontier is taken to be
-//! there, so the stripe would be without redundancy for as long as the extent lives.
+//! When power fails during the append of a unit, any page of it may be present while the page
+//! before it is missing. In a new stripe that loses nothing. But if the member was being filled or
+//! brought up to date, the other members have the stripe, and it was synced. Everything before the
+//! frontier counts as present, so the stripe would have no redundancy for the rest of the extent's
+//! life.
 //!
-//! So the last units are looked at. A member of which a page there cannot be read, but be rebuilt, is
-//! emptied and filled with the extent again, because nothing can be written in front of a frontier. Which
-//! stripes were synced is not known here, and a page that rotted there looks like a hole: members are
-//! filled again for these, too. That costs time, and must cost nothing else (docs/decisions/0023):
+//! So recovery checks the last units. If a page there cannot be read but can be rebuilt, the member
+//! is emptied and filled with the extent again, because nothing can be written before a frontier.
+//! Recovery does not know which stripes were synced, and a rotted page looks like a hole: members
+//! are refilled for these, too. That costs time, and must cost nothing else (docs/decisions/0023):
 //!
-//! - Before anything is decided all members have said whether they take writes, and those without
-//!   holes are up to date.
-//! - Whoever takes no more writes counts as missing: it will be replaced.
-//! - What a torn member has is served until it is emptied, one extent after the other.
-//! - Just before that all is looked at again, and every page that it has is read from the others. If
-//!   one is not there, the member keeps what it has, hole and all, and is brought up to date only.
+//! - Before any decision, the members that take no writes are known, and members without holes are
+//!   up to date.
+//! - A member that takes no more writes counts as missing: it will be replaced.
+//! - The data of a torn member is served until the member is emptied, one extent at a time.
+//! - Just before that everything is checked again, and each page that the member has is rebuilt
+//!   from the others. If one of them cannot be, the member keeps its data, including the hole, and
+//!   is only brought up to date.
 //!
-//! Of several members those that are written least go first: one with a hole in a stripe that was
-//! synced is not ahead of the others, which have that stripe.
+//! Of several members the one with the least data is decided first: a member with a hole in a
+//! synced stripe is not ahead of the others, which have that stripe.
 
 use std::rc::Rc;
 
@@ -31,8 +33,8 @@ use crate::parity;
 use crate::volume::{Inner, Taker};
 
 impl<M: Medium> Inner<M> {
-    /// Brings the members, of those that are `whole`, up to date with an extent; those with a hole are to be
-    /// filled with it again. Never more of them than the layout stands.
+    /// Brings those members that are in `whole` up to date with an extent. Marks members with a
+    /// hole to be filled again, at most as many as the layout tolerates.
     pub(crate) async fn bring_in_line(
         self: &Rc<Self>,
         id: ExtentId,
@@ -63,15 +65,15 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether an extent stays readable, and can be appended to, if a member is emptied and all those are
-    /// replaced that take no more writes.
+    /// Whether an extent stays readable and can be appended to if this member is emptied and all
+    /// members that take no more writes are replaced.
     fn can_do_without(&self, member: usize, id: ExtentId) -> bool {
         let out_of_service = self.all() & !self.writable();
         let missing = self.extents.borrow().get(id).missing();
         out_of_service & bit(member) == 0 && self.stands(missing | out_of_service | bit(member))
     }
 
-    /// Places that cannot be read, behind the last unit that can be read in full.
+    /// Returns the offsets of unreadable pages after the last unit that can be read completely.
     async fn gaps(&self, taker: &Taker<M>, id: ExtentId, frontier: u32) -> Vec<u32> {
         let shape = self.stripes.member_shape();
         let unit = shape.append_unit;
@@ -96,7 +98,7 @@ impl<M: Medium> Inner<M> {
         gaps
     }
 
-    /// Whether others can give what a member should have at one of these places.
+    /// Whether the others can provide the member's page at any of these offsets.
     async fn can_fill_any(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, gaps: &[u32]) -> bool {
         for at in gaps {
             if self.rebuild_at(taker.index, id, *at).await.is_ok() {
@@ -106,7 +108,7 @@ impl<M: Medium> Inner<M> {
         false
     }
 
-    /// Whether a member is to be emptied in order to be filled with an extent again, and not just to be
+    /// Whether a member should be emptied and refilled with an extent, instead of only being
     /// brought up to date.
     pub(crate) async fn is_better_emptied(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId) -> bool {
         let Presence::Torn { rows } = self.extents.borrow().get(id).on[taker.index] else {
@@ -117,8 +119,8 @@ impl<M: Medium> Inner<M> {
             && self.can_do_without(taker.index, id)
     }
 
-    /// Whether others can give all that a member has of the first `rows` stripes of an extent, just as it
-    /// has it. If they differ, one of them has rotted, and nobody knows here which.
+    /// Whether the others can provide all that a member has of the first `rows` stripes, with the
+    /// same bytes. If the bytes differ, one member's page has rotted, and it is unknown here which.
     async fn others_have_all(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, rows: u32) -> bool {
         let shape = self.stripes.member_shape();
         for row in 0..rows {
@@ -132,7 +134,7 @@ impl<M: Medium> Inner<M> {
                     (Ok(own), rebuilt) => {
                         rebuilt.is_ok_and(|other| parity::is_same(own.bytes(), other.bytes()))
                     }
-                    // It may be the only one that has it, and read it another time.
+                    // The member may have the only copy, and be able to read it later.
                     (Err(_), Err(_)) => !taker.medium.unreadable_is_lost(id),
                     (Err(_), Ok(_)) => true,
                 };

@@ -1,4 +1,4 @@
-//! The volume: its members, and who of them is lost.
+//! The volume: its members and their conditions.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -17,21 +17,21 @@ use crate::planted::{Fault, Planted};
 use crate::run;
 use crate::windows::{Gate, State, Windows};
 
-/// What a volume is made of.
+/// The parts of a volume.
 pub struct Setup<M> {
-    /// Clock and tasks.
+    /// The clock and task spawner.
     pub handle: Handle,
-    /// The processor that pays for parity.
+    /// The processor whose time parity uses.
     pub cores: Rc<Cores>,
-    /// The members, in their order, all of one shape.
+    /// The members, in order, all of one shape.
     pub members: Vec<M>,
-    /// What it is told.
+    /// The options.
     pub options: Options,
-    /// A deliberate bug, for tests of the tests.
+    /// A deliberate bug, to test the tests.
     pub planted: Planted,
 }
 
-/// A medium made of media. Clones are handles to the same.
+/// A medium made of several media. Clones share the same volume.
 pub struct Volume<M> {
     pub(crate) inner: Rc<Inner<M>>,
 }
@@ -50,54 +50,54 @@ pub(crate) struct Inner<M> {
     pub planted: Planted,
     members: RefCell<Vec<Member<M>>>,
     pub extents: RefCell<Extents>,
-    /// This run of the volume: see run.rs.
+    /// The number of this run: see run.rs.
     pub run: Cell<u64>,
     pub stats: Cell<VolumeStats>,
-    /// Something about extents has changed.
+    /// Notified when the state of extents or members changes.
     pub changed: Notify,
-    /// Headers have been written, or their extents are others: apart from [`Self::changed`], because each stripe
-    /// under way would be woken by every other one.
+    /// Notified when headers have been written or extents opened or released. Separate from
+    /// [`Self::changed`], because otherwise each stripe in progress would wake all others.
     pub headers_changed: Notify,
-    /// Any place can be written at any time.
+    /// Whether any place of a member can be written at any time.
     pub is_anywhere: bool,
-    /// Members that had a header which could not be read.
+    /// Members with a header that could not be read.
     pub unread: Cell<u64>,
-    /// Members that lack extents without being noted, perhaps: see [`crate::header::Standing`].
+    /// Members that may lack extents without being noted: see [`crate::header::Standing`].
     pub unlisted: Cell<u64>,
-    /// Members with headers of openings that do not count, while these are being overwritten.
+    /// Members whose headers of openings that do not count are being overwritten.
     pub tidied: Cell<u64>,
-    /// While members are taken through windows.
+    /// The windows, while they are on.
     pub windows: RefCell<Option<Rc<Windows>>>,
 }
 
-/// Whether a member can be used.
+/// The operations that a member can be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Condition {
-    /// For everything.
+    /// Reads and writes.
     Serving,
-    /// For reads of what it was synced with.
+    /// Reads of the data that was synced.
     ReadOnly,
-    /// For nothing.
+    /// No operation.
     Gone,
 }
 
 struct Member<M> {
     medium: Rc<Gate<M>>,
     condition: Condition,
-    /// As others are told it: see incarnations.rs.
+    /// The tenure that the other members record: see incarnations.rs.
     tenure: u64,
-    /// Streams of which it has headers of this run, a bit each.
+    /// Streams of which the member has a header of this run, as a bit set.
     headers: u8,
-    /// Whether one of them is durable.
+    /// Whether one of these headers is durable.
     takes_part: bool,
-    /// Whether a task fills it.
+    /// Whether a task is filling the member.
     is_filling: bool,
-    /// With which extent.
+    /// The extent it is being filled with.
     filled_with: Option<ExtentId>,
     filled_rows: u64,
 }
 
-/// A member as it was when a command was submitted to it: it may be replaced before that has ended.
+/// A member at the time a command was submitted to it. It may be replaced before the command ends.
 pub(crate) struct Taker<M> {
     pub index: usize,
     pub incarnation: u32,
@@ -105,7 +105,8 @@ pub(crate) struct Taker<M> {
 }
 
 impl<M> Taker<M> {
-    /// Submits a command to the member, which is known by it when that ends.
+    /// Submits a command to the member. Returns the member with the command, to identify it when
+    /// the command ends.
     pub(crate) fn submit<F>(self, command: impl FnOnce(&Gate<M>) -> F) -> (Self, F) {
         let under_way = command(&self.medium);
         (self, under_way)
@@ -119,10 +120,10 @@ impl<M> Clone for Taker<M> {
 }
 
 impl<M: Medium> Volume<M> {
-    /// A new volume of members on which there is nothing.
+    /// Creates a volume on empty members.
     ///
     /// # Errors
-    /// [`VolumeError`] if they do not fit together.
+    /// Returns [`VolumeError`] if the members do not fit together.
     pub fn create(setup: Setup<M>) -> Result<Self, VolumeError> {
         let Setup { handle, cores, members, options, planted } = setup;
         let shapes: Vec<Shape> = members.iter().map(Medium::shape).collect();
@@ -167,20 +168,21 @@ impl<M: Medium> Volume<M> {
         Ok(Self { inner: Rc::new(inner) })
     }
 
-    /// What it did.
+    /// Returns the statistics.
     pub fn stats(&self) -> VolumeStats {
         self.inner.stats.get()
     }
 
-    /// Members that are lost, or take no more writes, by their numbers.
+    /// Returns the indexes of members that are lost, or take no more writes.
     pub fn failed_members(&self) -> Vec<usize> {
         let members = self.inner.members.borrow();
         let failed = members.iter().enumerate().filter(|(_, m)| m.condition != Condition::Serving);
         failed.map(|(index, _)| index).collect()
     }
 
-    /// Members that answer and lack something that was written, by their numbers. A member has an extent that it
-    /// was filled with once a header of its own says so durably; one in the place of another is behind until it is listed.
+    /// Returns the indexes of members that answer and lack some of the written data. A filled
+    /// member has an extent only once its own header records that durably. A replacement member is
+    /// behind until it is listed.
     pub fn members_behind(&self) -> Vec<usize> {
         let (extents, members) = (self.inner.extents.borrow(), self.inner.members.borrow());
         let is_behind = |(index, member): &(usize, &Member<M>)| {
@@ -191,20 +193,21 @@ impl<M: Medium> Volume<M> {
         members.iter().enumerate().filter(is_behind).map(|(index, _)| index).collect()
     }
 
-    /// Members of which a part could not be read when the volume was put together, by their numbers.
+    /// Returns the indexes of members with a header that could not be read when the volume was
+    /// assembled.
     pub fn unread_members(&self) -> Vec<usize> {
         let unread = self.inner.unread.get();
         (0..self.inner.stripes.members()).filter(|member| unread & bit(*member) != 0).collect()
     }
 
-    /// A fresh member takes the place of `member`, which need not have failed. It is filled in the
-    /// background; extents that are opened from now on lie on it from their beginning.
+    /// Replaces `member`, which need not have failed, by a fresh one. The fresh member is filled in
+    /// the background; extents that are opened from now on use it from the start.
     ///
     /// # Errors
-    /// [`VolumeError::Unlike`].
+    /// Returns [`VolumeError::Unlike`] if the shape or kind of `medium` differs.
     ///
     /// # Panics
-    /// If there is no such member.
+    /// If the member does not exist.
     pub fn replace(&self, member: usize, medium: M) -> Result<(), VolumeError> {
         let inner = &self.inner;
         if medium.shape() != inner.stripes.member_shape()
@@ -216,7 +219,7 @@ impl<M: Medium> Volume<M> {
             let slot = &mut inner.members.borrow_mut()[member];
             let gate = Gate::new(&inner.handle, medium);
             if inner.windows.borrow().is_some() {
-                // It comes next.
+                // A member outside its window has the next slot.
                 gate.flow().set_state(State::Und);
             }
             let before = replace(&mut slot.medium, Rc::new(gate));
@@ -237,7 +240,7 @@ impl<M: Medium> Volume<M> {
         Ok(())
     }
 
-    /// How far `member` is filled; `None` if nothing is left to do, or nothing can be done.
+    /// Returns the progress of filling `member`; `None` if it is not being filled.
     pub fn progress(&self, member: usize) -> Option<Progress> {
         let members = self.inner.members.borrow();
         let slot = &members[member];
@@ -247,7 +250,8 @@ impl<M: Medium> Volume<M> {
         slot.is_filling.then_some(Progress { extent, done, of: done + left })
     }
 
-    /// Waits until no member is being filled, and headers of openings that do not count are gone.
+    /// Waits until no member is being filled, and headers of openings that do not count have been
+    /// overwritten.
     pub async fn filled(&self) {
         let is_filling = || self.inner.members.borrow().iter().any(|member| member.is_filling);
         let is_idle = || self.inner.tidied.get() == 0 && !is_filling();
@@ -266,14 +270,14 @@ impl<M: Medium> Inner<M> {
         self.members.borrow()[member].condition
     }
 
-    /// A member, to be given commands.
+    /// Returns a member, to submit commands to.
     pub(crate) fn taker(&self, index: usize) -> Taker<M> {
         let member = &self.members.borrow()[index];
         let incarnation = incarnation_of(member.tenure);
         Taker { index, incarnation, medium: Rc::clone(&member.medium) }
     }
 
-    /// The tenures of all members, as they are told by others.
+    /// Returns the tenures of all members, as the other members record them.
     pub(crate) fn tenures(&self) -> Vec<u64> {
         self.members.borrow().iter().map(|member| member.tenure).collect()
     }
@@ -284,7 +288,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A member has a header of this run.
+    /// Records that a member has a header of this run.
     pub(crate) fn remember_header(&self, taker: &Taker<M>, stream: Stream) {
         if self.is_current(taker) {
             self.members.borrow_mut()[taker.index].headers |= 1 << stream as u8;
@@ -296,14 +300,15 @@ impl<M: Medium> Inner<M> {
         self.members.borrow()[member].headers & 1 << stream as u8 != 0
     }
 
-    /// A member has a header of this run durably.
+    /// Records that a member has a durable header of this run.
     pub(crate) fn remember_part(&self, taker: &Taker<M>) {
         if self.is_current(taker) {
             self.members.borrow_mut()[taker.index].takes_part = true;
         }
     }
 
-    /// From now on others are told which members take part in this run. False if they were.
+    /// Updates the tenures of the members that take part in this run, for the headers of the
+    /// others. Returns whether any changed.
     pub(crate) fn tell_tenures(&self) -> bool {
         let before = self.tenures();
         for taker in self.takers() {
@@ -314,17 +319,17 @@ impl<M: Medium> Inner<M> {
         before != self.tenures()
     }
 
-    /// A member's tenure as it says itself.
+    /// Returns a member's tenure in this run, for its own headers.
     pub(crate) fn tenure_now(&self, taker: &Taker<M>) -> u64 {
         tenure(taker.incarnation, run::count(self.run.get()))
     }
 
-    /// All members, in order.
+    /// Returns all members, in order.
     pub(crate) fn takers(&self) -> Vec<Taker<M>> {
         (0..self.stripes.members()).map(|index| self.taker(index)).collect()
     }
 
-    /// Members that take writes.
+    /// Returns the set of members that take writes.
     pub(crate) fn writable(&self) -> u64 {
         let members = self.members.borrow();
         let writable =
@@ -332,17 +337,17 @@ impl<M: Medium> Inner<M> {
         bits(writable.map(|(index, _)| index))
     }
 
-    /// The set of all members, lost ones included.
+    /// Returns the set of all members, including lost ones.
     pub(crate) fn all(&self) -> u64 {
         bits(0..self.stripes.members())
     }
 
-    /// Whether a member that was given a command is still there.
+    /// Whether the member that a command was submitted to has not been replaced.
     pub(crate) fn is_current(&self, taker: &Taker<M>) -> bool {
         Rc::ptr_eq(&self.members.borrow()[taker.index].medium, &taker.medium)
     }
 
-    /// A member has failed: what it can be used for from now on.
+    /// Records that a member has failed, and restricts its use accordingly.
     pub(crate) fn fail(&self, taker: &Taker<M>, error: MediumError) {
         if !self.is_current(taker) {
             return;
@@ -369,13 +374,13 @@ impl<M: Medium> Inner<M> {
         self.tell_of_members();
     }
 
-    /// An extent was opened or released, or has its header.
+    /// Notifies waiters that an extent was opened or released, or has its header.
     pub(crate) fn tell_of_headers(&self) {
         self.headers_changed.notify_all();
         self.changed.notify_all();
     }
 
-    /// Others than before are there.
+    /// Notifies waiters that a member failed or was replaced.
     fn tell_of_members(&self) {
         self.changed.notify_all();
         if let Some(windows) = self.windows() {
@@ -383,7 +388,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Whether a member can be asked for a stripe.
+    /// Whether a stripe can be read from a member.
     pub(crate) fn serves(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(extent);
@@ -392,17 +397,17 @@ impl<M: Medium> Inner<M> {
         self.condition(member) != Condition::Gone && (extent.has(member, row) || believes)
     }
 
-    /// Whether a member's chunk of a stripe can be joined with others.
+    /// Whether a member's chunk of a stripe can be combined with the others in a rebuild.
     pub(crate) fn serves_rebuilds(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
         let mixes = self.planted.has(Fault::MixGenerations);
         self.serves(member, extent, row) || mixes && self.condition(member) != Condition::Gone
     }
 
-    /// Takes the processor for the exclusive or of so many pages.
+    /// Books processor time for the exclusive or of `pages` pages.
     pub(crate) fn spend_on_parity(&self, pages: u32) -> impl Future<Output = ()> + use<M> {
         let bytes = u64::from(pages) * u64::from(self.stripes.member_shape().page_bytes);
         let until = self.cores.book(self.options.xor_cost(bytes));
-        // No timer for what is done at once.
+        // No timer is needed if the time has passed already.
         let sleep = (until > self.handle.now()).then(|| self.handle.sleep_until(until));
         async move {
             if let Some(sleep) = sleep {
@@ -411,19 +416,19 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Begins or ends the filling of a member; false if it is as it should be.
+    /// Starts or ends the filling of a member. Returns whether that changed its state.
     pub(crate) fn set_filling(&self, member: usize, is_on: bool) -> bool {
         let before = replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
         self.changed.notify_all();
         before != is_on
     }
 
-    /// A member is being filled with an extent, or with none at the moment.
+    /// Sets the extent that a member is being filled with, or `None`.
     pub(crate) fn set_filled_with(&self, member: usize, extent: Option<ExtentId>) {
         self.members.borrow_mut()[member].filled_with = extent;
     }
 
-    /// A member was filled with one more stripe; returns when the next one is due.
+    /// Counts one more filled stripe of a member. Returns the time at which the next one is due.
     pub(crate) fn count_filled(&self, member: usize, due: Nanos) -> Nanos {
         let chunk = self.stripes.chunk_pages();
         let bytes = u64::from(chunk) * u64::from(self.stripes.member_shape().page_bytes);

@@ -1,8 +1,8 @@
 //! Stripes, and the opening of extents.
 //!
-//! A stripe is a task of its own, so that it comes to an end whoever waits for it. It is acknowledged
-//! when every member that takes writes has its chunk, or has turned out to be lost, and the header of
-//! the extent is there.
+//! A stripe is written by its own task, so that it completes even if its caller stops waiting. It
+//! is acknowledged when each member that takes writes has its chunk or has failed, and the header
+//! of the extent is written. With windows it is acknowledged earlier, once it is in `plm_cache`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,34 +22,34 @@ pub(crate) type Done = Result<(), MediumError>;
 
 type Boxed = Pin<Box<dyn Future<Output = Done>>>;
 
-/// What the task of a stripe says.
+/// Awaits the result of a stripe's task.
 async fn acknowledgement(outcome: OneshotReceiver<Done>) -> Done {
     outcome.await.expect("a stripe comes to its end")
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether the layout stands the loss of these members.
+    /// Whether the layout tolerates the loss of these members.
     pub(crate) fn stands(&self, missing: u64) -> bool {
         missing.count_ones() as usize <= self.stripes.spares()
     }
 
-    /// Members that take writes, of those in a set.
+    /// Returns those of `members` that take writes.
     pub(crate) fn takers_of(&self, members: u64) -> impl Iterator<Item = Taker<M>> {
         let of = members & self.writable();
         self.takers().into_iter().filter(move |taker| of & bit(taker.index) != 0)
     }
 
-    /// Why too few members take writes.
+    /// Returns the error for too few writable members.
     pub(crate) fn why_too_few(&self) -> MediumError {
         if self.is_any_gone() { MediumError::Gone } else { MediumError::ReadOnly }
     }
 
-    /// Whether a member does not answer.
+    /// Whether any member is gone.
     pub(crate) fn is_any_gone(&self) -> bool {
         self.gone() != 0
     }
 
-    /// Members that do not answer.
+    /// Returns the set of members that are gone.
     pub(crate) fn gone(&self) -> u64 {
         let is_gone = |member: &usize| self.condition(*member) == Condition::Gone;
         bits((0..self.stripes.members()).filter(is_gone))
@@ -102,7 +102,8 @@ impl<M: Medium> Inner<M> {
                 if inner.planted.has(Fault::DropImagesEarly) {
                     cached.forget();
                 }
-                // Whoever syncs is told by what is missing from then on.
+                // The stripe is acknowledged already. A later sync sees by `missing` which members
+                // failed.
                 let _done = inner.end_stripe(spot, life, takers, appends).await;
                 inner.drop_stripe(cached, room);
             } else {
@@ -116,8 +117,9 @@ impl<M: Medium> Inner<M> {
         acknowledgement(acknowledged)
     }
 
-    /// Members that a stripe goes to; the others have not all of the extent from now on. `None` if those are too
-    /// many: then nothing is written, and they have what they had.
+    /// Returns the members that a stripe goes to, and marks the other members as lacking some of
+    /// the extent. Returns `None` if those are too many: then nothing is written, and their state
+    /// stays unchanged.
     fn begin_stripe(&self, spot: Spot) -> Option<u64> {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(spot.extent);
@@ -126,7 +128,8 @@ impl<M: Medium> Inner<M> {
         let is_due =
             |member: &usize| writable & bit(*member) == 0 && extent.on[*member] != Presence::Absent;
         let due = bits((0..self.stripes.members()).filter(is_due));
-        // Who is being filled may be filled from those that are not to count any more.
+        // A member being filled is not counted: its sources may be among the members that are about
+        // to be marked absent.
         let takers = if due == 0 { extent.takers(spot.row) } else { !extent.missing() };
         if !self.stands(self.all() & !(takers & writable)) {
             return None;
@@ -137,7 +140,7 @@ impl<M: Medium> Inner<M> {
         Some(extent.begin_row(spot.row))
     }
 
-    /// What each member gets of a stripe.
+    /// Returns the chunk of each member for a stripe.
     fn chunks(&self, spot: Spot, pages: Vec<PageImage>) -> Vec<Vec<PageImage>> {
         let members = self.stripes.members();
         if self.stripes.layout() == Layout::Mirrored {
@@ -159,8 +162,8 @@ impl<M: Medium> Inner<M> {
         chunks
     }
 
-    /// Appends a chunk to a member; if that is still being filled with an earlier life of the extent,
-    /// when that has come to its end.
+    /// Appends a chunk to a member. If the member is still being filled with an earlier life of the
+    /// extent, the append waits until that has ended.
     fn append_in_turn(
         self: &Rc<Self>,
         taker: Taker<M>,
@@ -199,7 +202,7 @@ impl<M: Medium> Inner<M> {
         vec![(taker, append)]
     }
 
-    /// Appends a chunk to a member, unit by unit.
+    /// Appends a chunk to a member, one append unit at a time.
     pub(crate) fn append_chunk(
         &self,
         taker: &Taker<M>,
@@ -241,7 +244,8 @@ impl<M: Medium> Inner<M> {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(spot.extent);
         if extent.life != life {
-            // With windows a release waits for it; without, nobody may release what is being appended to.
+            // With windows a release waits for this stripe. Without windows, an extent must not be
+            // released during an append.
             assert!(
                 extent.on_their_way > 0,
                 "extent {} was released under an append",
@@ -250,7 +254,8 @@ impl<M: Medium> Inner<M> {
             return Ok(());
         }
         extent.end_row(spot.row);
-        // Who was lost since, with the header say, has not got it either.
+        // A member that was lost since (for example by its header write) does not have the stripe
+        // either.
         have &= !extent.missing() | self.filled_behind(extent, spot.row);
         drop(extents);
         self.changed.notify_all();
@@ -262,14 +267,16 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Members that are being filled and have come past a stripe.
+    /// Returns the members that have the stripe, including those that are being filled and are past
+    /// it.
     fn filled_behind(&self, extent: &Extent, row: u32) -> u64 {
         bits((0..self.stripes.members()).filter(|member| extent.has(*member, row)))
     }
 
-    /// A member has missed a write to an extent.
+    /// Records that a member has missed a write to an extent.
     pub(crate) fn missed(&self, taker: &Taker<M>, id: ExtentId, life: u64, why: MediumError) {
-        // There is less room than the shape says, which others may have: the caller is told.
+        // The member has less room than its shape promises; the others may have room. The caller
+        // gets the error.
         if why != MediumError::NoSpace {
             self.fail(taker, why);
         }
@@ -293,7 +300,7 @@ impl<M: Medium> Inner<M> {
         let (left_over, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
-            // One that is live was not released after a power cut.
+            // An extent that is still live was not released after a power cut.
             let left_over = if extent.is_live { self.all() } else { extent.left_over };
             extent.open(generation, stream, missing);
             let has_no_number = self.planted.has(Fault::RunsWithoutNumbers);
@@ -327,13 +334,13 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// A member's header of an opening is there, or will not be.
+    /// Records that a member's header of an opening has been written, or will not be.
     fn end_header(&self, id: ExtentId, life: u64, member: usize) {
         self.extents.borrow_mut().get_mut(id).end_header(life, member);
         self.tell_of_headers();
     }
 
-    /// Writes the header of an extent that was opened, behind a release of what was left over.
+    /// Writes a member's header of an opened extent, after the release of leftovers.
     fn begin_header(
         self: &Rc<Self>,
         taker: Taker<M>,
@@ -351,7 +358,7 @@ impl<M: Medium> Inner<M> {
             extent.put_off += u32::from(is_put_off);
             (extent.life, is_first, is_put_off)
         };
-        // An older header that is still being written would land behind this one.
+        // An older header that is still being written would overwrite this one.
         let submitted = (!is_put_off).then(|| self.append_header(&taker, id));
         let inner = Rc::clone(self);
         self.handle.spawn("header", async move {
@@ -368,7 +375,7 @@ impl<M: Medium> Inner<M> {
                 let append = stands.then(|| inner.append_header(&taker, id));
                 inner.extents.borrow_mut().get_mut(id).end_put_off(life);
                 let Some(append) = append else {
-                    // Nothing of it will be synced.
+                    // Too few members are left, so nothing of this opening will be synced.
                     return inner.end_header(id, life, taker.index);
                 };
                 append

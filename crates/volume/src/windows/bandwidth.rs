@@ -1,28 +1,28 @@
-//! What a member was seen to write. Arithmetic only.
+//! Measured write bandwidth of a member. Arithmetic only.
 
 use std::collections::VecDeque;
 
 use runtime::Nanos;
 
-/// Bytes a second, by what was measured lately.
+/// Write bandwidth in bytes per second, from recent measurements.
 #[derive(Clone, Debug)]
 pub(crate) struct Bandwidth {
     assumed: u64,
     seen: VecDeque<u64>,
 }
 
-/// Measurements that count.
+/// Number of measurements kept.
 const KEPT: usize = 8;
-/// Less than that says more of latency than of bandwidth.
+/// Minimum bytes of a measurement; fewer measure latency rather than bandwidth.
 const LEAST_BYTES: u64 = 4 << 20;
 
 impl Bandwidth {
-    /// Nothing was measured yet.
+    /// Creates one without measurements; `assumed` is used until the first.
     pub(crate) fn new(assumed: u64) -> Self {
         Self { assumed, seen: VecDeque::new() }
     }
 
-    /// So many bytes took so long, with always some under way.
+    /// Adds a measurement: `bytes` written in the time `span`, with writes always in progress.
     pub(crate) fn observe(&mut self, bytes: u64, span: Nanos) {
         if bytes < LEAST_BYTES || span == Nanos::ZERO {
             return;
@@ -34,8 +34,8 @@ impl Bandwidth {
         self.seen.push_back(u64::try_from(per_second).unwrap_or(u64::MAX).max(1));
     }
 
-    /// What may be counted on: the least of the last measurements. Bandwidth of writes varies in NDWIN, so
-    /// Vigil-KV counts on the worst case.
+    /// Returns the lowest of the last measurements. Write bandwidth varies in NDWIN, so Vigil-KV
+    /// relies on the worst case.
     pub(crate) fn worst(&self) -> u64 {
         self.seen.iter().copied().min().unwrap_or(self.assumed).max(1)
     }

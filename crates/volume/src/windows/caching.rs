@@ -1,4 +1,4 @@
-//! `plm_cache` at work: stripes that are acknowledged before the members have them.
+//! Use of `plm_cache`: stripes that are acknowledged before the members have them.
 
 use std::rc::Rc;
 
@@ -15,12 +15,12 @@ pub(crate) struct Cached {
     extent: ExtentId,
     row: u32,
     life: u64,
-    /// Pages, with parity.
+    /// Number of pages, including parity.
     pages: usize,
 }
 
 impl<M: Medium> Inner<M> {
-    /// Takes a stripe into `plm_cache`: from now on it is read from there.
+    /// Inserts a stripe into `plm_cache`. From now on it is read from there.
     pub(crate) fn cache_stripe(
         &self,
         windows: Rc<Windows>,
@@ -30,14 +30,14 @@ impl<M: Medium> Inner<M> {
     ) -> Cached {
         let Spot { extent, row, .. } = spot;
         windows.images.borrow_mut().insert(extent, row, life, pages.to_vec());
-        // A release waits for it.
+        // A release waits for this stripe.
         self.extents.borrow_mut().get_mut(extent).on_their_way += 1;
         let pages = self.stripe_pages_in_all();
         self.set_overflows(&windows);
         Cached { windows, extent, row, life, pages }
     }
 
-    /// All members have their chunks of a stripe, or have turned out to be lost.
+    /// Removes a stripe once each member has its chunk or is lost.
     pub(crate) fn drop_stripe(&self, cached: Cached, room: Permit) {
         let Cached { windows, extent, row, life, .. } = cached;
         windows.images.borrow_mut().remove(extent, row, life);
@@ -47,12 +47,13 @@ impl<M: Medium> Inner<M> {
         self.changed.notify_all();
     }
 
-    /// Pages of a stripe, with parity or copies.
+    /// Returns the number of pages of a stripe, including parity or copies.
     fn stripe_pages_in_all(&self) -> usize {
         self.stripes.members() * self.stripes.chunk_pages() as usize
     }
 
-    /// Lets writes out of their slots while `plm_cache` is full, if that is how it is to be.
+    /// Lets writes go to members outside their slots while `plm_cache` is full, with
+    /// [`Overflow::Write`].
     fn set_overflows(&self, windows: &Windows) {
         if windows.options.overflow == Overflow::Wait {
             return;
@@ -66,12 +67,12 @@ impl<M: Medium> Inner<M> {
 }
 
 impl Cached {
-    /// It is not read from the cache any more.
+    /// Removes the stripe from the cache, so that it is not read from there any more.
     pub(crate) fn forget(&self) {
         self.windows.images.borrow_mut().remove(self.extent, self.row, self.life);
     }
 
-    /// Waits for room in `plm_cache`: until then whoever writes the stripe waits.
+    /// Waits for room in `plm_cache`. The writer of the stripe waits as long.
     pub(crate) async fn room(&self, clock: &Handle) -> Permit {
         let (windows, since) = (&self.windows, clock.now());
         let room = windows.room.acquire(self.pages).await;

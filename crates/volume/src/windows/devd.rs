@@ -1,8 +1,8 @@
-//! The task that takes member after member through its slot, so that all others are in their deterministic
-//! windows: Vigil-KV's `devd` (ATC'22, section 6.2).
+//! The task that gives the members their slots in turn, so that all others are in their
+//! deterministic windows: Vigil-KV's `devd` (ATC'22, section 6.2).
 //!
-//! A member that is lost is passed over; one that has left its window by itself, or has just taken a lost one's place,
-//! comes next.
+//! A lost member is skipped. A member outside its window, for example a replacement, has the next
+//! slot.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::volume::{Condition, Inner, Taker};
 
 type Done = Result<(), MediumError>;
 
-/// How often it is looked whether a member has been replaced when all are lost (assumed).
+/// Poll interval for a replacement while all members are lost (assumed).
 const POLL: Nanos = Nanos(50_000_000);
 
 pub(super) struct Devd<M> {
@@ -27,7 +27,7 @@ pub(super) struct Devd<M> {
     rules: Rules,
     bandwidths: Vec<Bandwidth>,
     mode: Mode,
-    /// Whose turn is next.
+    /// The member whose turn is next.
     turn: usize,
     has_unfinished: bool,
 }
@@ -36,20 +36,20 @@ impl<M: Windowed> Devd<M> {
     pub(super) fn new(inner: Rc<Inner<M>>, windows: Rc<Windows>) -> Self {
         let assumed = Bandwidth::new(windows.options.write_bytes_per_second);
         let bandwidths = vec![assumed; inner.stripes.members()];
-        // Until the devices have said theirs.
+        // Preliminary, until the devices report their values.
         let rules = Rules { max_dtwin: Nanos::MAX, min_ndwin: Nanos::ZERO, lockdown: Nanos::ZERO };
         let (mode, turn, has_unfinished) = (Mode::Min, 0, false);
         Self { inner, windows, rules, bandwidths, mode, turn, has_unfinished }
     }
 
-    /// Takes all members to their deterministic windows, then one after the other out of it and back, until
-    /// windows are to end.
+    /// Takes all members to their deterministic windows, then each member in turn out of its window
+    /// and back, until windows are turned off.
     pub(super) async fn run(mut self) {
         self.begin().await;
         while !self.windows.is_ending.get() {
             self.pause().await;
             let Some(member) = self.next() else {
-                // All are lost: there is nothing to do until one is replaced.
+                // All members are lost: wait until one is replaced.
                 self.inner.handle.sleep(POLL).await;
                 continue;
             };
@@ -60,7 +60,7 @@ impl<M: Windowed> Devd<M> {
         self.end().await;
     }
 
-    /// All members have their first slot at once: there are no windows yet that it could disturb.
+    /// Gives all members their first slot at once: there are no windows yet that it could disturb.
     async fn begin(&mut self) {
         for taker in self.serving() {
             let enabled = self.enable(&taker).await;
@@ -85,7 +85,7 @@ impl<M: Windowed> Devd<M> {
         self.windows.changed.notify_all();
     }
 
-    /// A member that has failed by that, or meanwhile, or been replaced, has no slots any more.
+    /// Ends the slots of a member that has failed or was replaced.
     fn settle(&self, taker: &Taker<M>, done: Done) {
         if let Err(why) = done {
             self.inner.fail(taker, why);
@@ -101,7 +101,7 @@ impl<M: Windowed> Devd<M> {
         takers.filter(|taker| self.inner.condition(taker.index) == Condition::Serving).collect()
     }
 
-    /// Turns windows on, and hears what the device asks for.
+    /// Turns windows on at a member, and reads the device's requirements.
     async fn enable(&mut self, taker: &Taker<M>) -> Done {
         match self.windows.options.keeper {
             Keeper::Host(rules) => self.rules = rules,
@@ -109,7 +109,7 @@ impl<M: Windowed> Devd<M> {
                 let medium = taker.medium.medium();
                 self.windows.bear(medium.configure_windows(true).await)?;
                 let Some(log) = self.windows.bear(medium.window_log().await)? else {
-                    return Ok(()); // it goes by what the others ask for
+                    return Ok(()); // The member follows the requirements of the others.
                 };
                 let lockdown_us = log.lockdown_estimate_us.map_or(0, std::num::NonZeroU64::get);
                 let rules = &mut self.rules;
@@ -126,7 +126,8 @@ impl<M: Windowed> Devd<M> {
         Ok(())
     }
 
-    /// When the deterministic windows end of those whose turn is next, in turn.
+    /// Returns the ends of the deterministic windows of all members in one, in order of their turns
+    /// from `turn` on.
     fn deadlines(&self, turn: usize) -> Vec<Nanos> {
         let members = self.inner.stripes.members();
         let in_turn = (0..members).map(|step| (turn + step) % members);
@@ -134,7 +135,7 @@ impl<M: Windowed> Devd<M> {
         in_turn.filter_map(of).collect()
     }
 
-    /// Waits as long as all members can stay in their windows and nothing urges.
+    /// Waits until a slot is needed, or until a member has to leave its window.
     async fn pause(&self) {
         if !self.windows.options.pauses {
             return;
@@ -152,7 +153,7 @@ impl<M: Windowed> Devd<M> {
         alarm.abort();
     }
 
-    /// Whether somebody waits for a slot.
+    /// Whether a slot is needed.
     fn is_urged(&self) -> bool {
         let windows = &self.windows;
         let has_syncs = |taker: &Taker<M>| taker.medium.flow().has_syncs();
@@ -163,7 +164,7 @@ impl<M: Windowed> Devd<M> {
             || self.serving().iter().any(|taker| has_syncs(taker) || is_outside(taker))
     }
 
-    /// The member that has the next slot.
+    /// Returns the member that has the next slot.
     fn next(&mut self) -> Option<usize> {
         let members = self.inner.stripes.members();
         let in_turn = (0..members).map(|step| (self.turn + step) % members);
@@ -176,7 +177,7 @@ impl<M: Windowed> Devd<M> {
         Some(next)
     }
 
-    /// One member's slot.
+    /// Runs a slot of a member.
     async fn slot(&mut self, taker: &Taker<M>) -> Done {
         let (gate, handle) = (&taker.medium, self.inner.handle.clone());
         let flow = gate.flow();
@@ -219,7 +220,7 @@ impl<M: Windowed> Devd<M> {
         Ok(())
     }
 
-    /// Counts a member that has left its window by itself.
+    /// Counts a member that has left its window on its own.
     async fn check_window(&self, taker: &Taker<M>) -> Done {
         let gate = &taker.medium;
         if self.windows.options.keeper == Keeper::Device && gate.dtwin_ends.get().is_some() {
@@ -230,7 +231,7 @@ impl<M: Windowed> Devd<M> {
         Ok(())
     }
 
-    /// AND and UND of a member's slot that begins now.
+    /// Returns the length of AND and UND together, for a slot of a member that begins now.
     fn ndwin(&mut self, taker: &Taker<M>, now: Nanos) -> Nanos {
         let pressure = Pressure {
             cached: self.windows.cached(),
@@ -246,12 +247,12 @@ impl<M: Windowed> Devd<M> {
         slots.ndwin(self.mode, &self.rules, backlog, bandwidth, room)
     }
 
-    /// What a slot was good for.
+    /// Records the work done in a slot.
     fn note_work(&mut self, taker: &Taker<M>, span: Nanos) {
         let flow = taker.medium.flow();
         let (begun, left) = (flow.begun_in_slot(), flow.backlog() - flow.bytes_under_way());
         if left > 0 {
-            // It had work all the time.
+            // The member had work during the whole slot, so this measures its bandwidth.
             self.bandwidths[taker.index].observe(begun - flow.bytes_under_way(), span);
         }
         self.has_unfinished = left > 0;
@@ -262,7 +263,7 @@ impl<M: Windowed> Devd<M> {
         });
     }
 
-    /// A member is in its deterministic window again.
+    /// Records that a member is in its deterministic window again.
     fn enter_dtwin(&self, taker: &Taker<M>) {
         let lasts = Nanos(self.rules.max_dtwin.0 - self.rules.margin().0);
         let ends = Nanos(self.inner.handle.now().0.saturating_add(lasts.0));
@@ -270,13 +271,13 @@ impl<M: Windowed> Devd<M> {
         taker.medium.flow().set_state(State::Adt);
     }
 
-    /// Writes what is left, and turns windows off.
+    /// Writes all waiting writes, and turns windows off.
     async fn end(&mut self) {
         for taker in self.inner.takers() {
             let gate = &taker.medium;
             gate.flow().begin_slot(Nanos::MAX, u64::MAX);
             let mut synced = Ok(());
-            // Others may ask for a sync meanwhile.
+            // More syncs may be requested meanwhile.
             while synced.is_ok() && gate.flow().has_work() {
                 gate.flow().slot_is_done().await;
                 synced = gate.sync_slot().await;
@@ -292,9 +293,9 @@ impl<M: Windowed> Devd<M> {
             };
             self.settle(&taker, off);
         }
-        // Those that came meanwhile.
+        // Members that were added meanwhile.
         self.inner.takers().iter().for_each(|taker| taker.medium.flow().set_state(State::Off));
-        // Stripes that are still on their way are read from `plm_cache` until they are there.
+        // Stripes not yet written to all members are read from `plm_cache` until they are.
         self.windows.is_over.set(true);
         let is_written = || self.windows.images.borrow().is_empty();
         self.inner.changed.wait_until(is_written).await;
@@ -303,8 +304,8 @@ impl<M: Windowed> Devd<M> {
     }
 }
 
-/// Ends what is under way on a member and takes it to its deterministic window. Returns when its lockdown
-/// began.
+/// Ends the commands in progress on a member and takes it to its deterministic window. Returns the
+/// time at which its lockdown began.
 async fn close_slot<M: Windowed>(
     gate: Rc<Gate<M>>,
     windows: Rc<Windows>,
@@ -326,8 +327,9 @@ async fn close_slot<M: Windowed>(
 }
 
 impl Windows {
-    /// What came of a window command. A device that refuses one is outside its window, which is counted, and no worse for it: it is
-    /// not lost with what it holds, unless it is gone.
+    /// Checks the result of a window command. A device that refuses one is outside its window,
+    /// which is counted. Only a device that is gone is an error; otherwise the member and its data
+    /// stay in use.
     fn bear<T>(&self, outcome: Result<T, MediumError>) -> Result<Option<T>, MediumError> {
         match outcome {
             Ok(value) => Ok(Some(value)),

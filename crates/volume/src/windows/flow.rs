@@ -1,7 +1,7 @@
-//! What waits for a member, and what is under way on it.
+//! Commands that wait for a member, and commands in progress on it.
 //!
-//! Reads and writes wait apart. Those that may pass are begun in their order, writes only if they can end
-//! before the slot does; what a sync asks for is done at the end of the slot that its turn comes in.
+//! Reads and writes wait separately. Those that may pass are begun in order; a write is begun only
+//! if it can end before the slot does. A sync runs at the end of the slot in which its turn comes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,33 +13,33 @@ use super::route::Reader;
 use super::slot::span_of;
 use super::state::State;
 
-/// A command is begun by the call. It waits in the [`Flow`], and must not keep it alive.
+/// Begins a command. It is stored in the [`Flow`], so it must not keep the flow alive.
 type Begin = Box<dyn FnOnce()>;
 
-/// A write that waits for a slot.
+/// A write or sync that waits for a slot.
 enum Write {
-    /// So many bytes.
+    /// A write of this many bytes.
     Command(u64, Begin),
     Sync(Sync),
 }
 
-/// Somebody waits for what was written before to be durable.
+/// A sync whose caller waits until earlier writes are durable.
 pub(crate) struct Sync {
     pub stream: Stream,
     pub tells: OneshotSender<Result<(), MediumError>>,
 }
 
-/// Bytes of writes that may be under way on a member at a time: enough to keep it busy, few enough for
-/// the slot to end soon (assumed).
+/// Maximum bytes of writes in progress on a member: enough to keep it busy, few enough for the slot
+/// to end soon (assumed).
 const DEPTH_BYTES: u64 = 8 << 20;
 
-/// What waits for a member, and what is under way on it.
+/// The commands that wait for a member, and those in progress on it.
 pub(crate) struct Flow {
     handle: Handle,
     state: Cell<State>,
-    /// Whether reads of internal tasks wait for the slot too.
+    /// Whether internal reads wait for the slot too.
     packs_reads: Cell<bool>,
-    /// Whether writes go to the member whatever window it is in.
+    /// Whether writes go to the member in any window.
     overflows: Cell<bool>,
     slot: Cell<Slot>,
     waiting_reads: RefCell<VecDeque<(Reader, Begin)>>,
@@ -52,19 +52,19 @@ pub(crate) struct Flow {
     bytes: Cell<u64>,
     /// Writes that ended in a deterministic window.
     writes_in_dtwin: Cell<u64>,
-    /// Writes of the journal that did not wait for a slot, outside of one.
+    /// Journal writes that went to the member outside a slot.
     writes_at_once: Cell<u64>,
     changed: Notify,
 }
 
-/// The slot a member is in, or was in last.
+/// The current slot of a member, or its last one.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Writes are begun that will have ended by then.
+    /// The time by which writes begun in the slot are expected to have ended.
     end: Nanos,
-    /// Bytes a second that may be counted on.
+    /// Expected write bandwidth in bytes per second.
     bandwidth: u64,
-    /// Bytes begun in it.
+    /// Bytes of writes begun in it.
     begun: u64,
 }
 
@@ -93,54 +93,54 @@ impl Flow {
         self.state.get()
     }
 
-    /// Goes over to another state, and begins what may begin there.
+    /// Changes the state, and begins the commands that may begin in it.
     pub(crate) fn set_state(&self, state: State) {
         self.state.set(state);
         self.begin_due();
         self.changed.notify_all();
     }
 
-    /// A slot begins. It lasts until then, and so many bytes a second may be counted on.
+    /// Begins a slot that ends at `end`, with an expected write bandwidth in bytes per second.
     pub(crate) fn begin_slot(&self, end: Nanos, bandwidth: u64) {
         self.slot.set(Slot { end, bandwidth, begun: 0 });
         self.set_state(State::And);
     }
 
-    /// Whether reads of internal tasks wait for the slot too.
+    /// Sets whether internal reads wait for the slot too.
     pub(crate) fn set_packs_reads(&self, packs: bool) {
         self.packs_reads.set(packs);
     }
 
-    /// Writes go to the member whatever window it is in, or no longer do.
+    /// Sets whether writes go to the member in any window.
     pub(crate) fn set_overflows(&self, overflows: bool) {
         if self.overflows.replace(overflows) != overflows {
             self.begin_due();
         }
     }
 
-    /// Bytes that wait to be written, and those that are being written.
+    /// Returns the bytes of waiting writes and of writes in progress.
     pub(crate) fn backlog(&self) -> u64 {
         self.waiting_bytes.get() + self.bytes.get()
     }
 
-    /// Bytes that are being written.
+    /// Returns the bytes of writes in progress.
     pub(crate) fn bytes_under_way(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// Bytes whose writing was begun in this slot, or in the last one.
+    /// Returns the bytes of writes begun in this slot, or in the last one.
     pub(crate) fn begun_in_slot(&self) -> u64 {
         self.slot.get().begun
     }
 
-    /// Whether anything that writes is under way, or waits.
+    /// Whether a write or sync is in progress or waits.
     pub(crate) fn has_work(&self) -> bool {
         self.writes.get() > 0
             || !self.syncs.borrow().is_empty()
             || !self.waiting_writes.borrow().is_empty()
     }
 
-    /// Whether somebody waits for a sync.
+    /// Whether a sync is in progress or waits.
     pub(crate) fn has_syncs(&self) -> bool {
         let is_sync = |write: &Write| matches!(write, Write::Sync(_));
         !self.syncs.borrow().is_empty() || self.waiting_writes.borrow().iter().any(is_sync)
@@ -154,29 +154,29 @@ impl Flow {
         self.writes_at_once.get()
     }
 
-    /// A write goes by, whatever window the member is in.
+    /// Counts a write that is submitted at once, if the member is outside its slot.
     pub(crate) fn note_at_once(&self) {
         if !self.state.get().takes_writes() {
             self.writes_at_once.set(self.writes_at_once.get() + 1);
         }
     }
 
-    /// Waits until no read is under way.
+    /// Waits until no read is in progress.
     pub(crate) async fn reads_ended(&self) {
         self.changed.wait_until(|| self.reads.get() == 0).await;
     }
 
-    /// Waits until no write is under way.
+    /// Waits until no write is in progress.
     pub(crate) async fn writes_ended(&self) {
         self.changed.wait_until(|| self.writes.get() == 0).await;
     }
 
-    /// Waits until no write is left to begin in this slot, and none under way.
+    /// Waits until no write is in progress and no other write may begin in this slot.
     pub(crate) async fn slot_is_done(&self) {
         self.changed.wait_until(|| self.writes.get() == 0 && !self.next_fits()).await;
     }
 
-    /// Syncs whose turn has come.
+    /// Takes the syncs whose turn has come.
     pub(crate) fn take_syncs(&self) -> Vec<Sync> {
         self.syncs.take()
     }
@@ -190,12 +190,12 @@ impl Flow {
         }
     }
 
-    /// A read waits until it may pass.
+    /// Queues a read until it may begin.
     pub(crate) fn enqueue_read(&self, reader: Reader, begin: Begin) {
         self.waiting_reads.borrow_mut().push_back((reader, begin));
     }
 
-    /// A write of so many bytes waits for the slot, or begins at once.
+    /// Queues a write of `bytes` bytes, or begins it at once.
     pub(crate) fn enqueue_write(&self, bytes: u64, begin: Begin) {
         self.waiting_writes.borrow_mut().push_back(Write::Command(bytes, begin));
         self.waiting_bytes.set(self.waiting_bytes.get() + bytes);
@@ -230,7 +230,7 @@ impl Flow {
         }
     }
 
-    /// Begins what may begin now.
+    /// Begins all commands that may begin now.
     fn begin_due(&self) {
         while let Some(begin) = self.due_read() {
             begin();
@@ -269,8 +269,8 @@ impl Flow {
         }
     }
 
-    /// Whether a write may begin now: it will have ended before the slot does. One always may, so that
-    /// there is an end to all of them.
+    /// Whether a write of `bytes` bytes may begin now: it is expected to end before the slot does.
+    /// The first write of a slot always may, so that every write is written eventually.
     fn fits(&self, bytes: u64) -> bool {
         let under_way = self.bytes.get() + bytes;
         let has_depth = self.writes.get() == 0 || under_way <= DEPTH_BYTES;

@@ -1,9 +1,9 @@
-//! The gate in front of a member: what the member may not be given now waits here.
+//! The gate in front of a member. It holds the commands that the member must not be given now.
 //!
-//! Reads of clients pass, but for the moments in which a device changes its window. What the store does
-//! for itself, and all that writes, waits for the member's slot. Without windows everything passes.
+//! Client reads pass, except in the moments in which a device changes its window. Internal reads
+//! and all writes wait for the member's slot. Without windows all commands pass.
 //!
-//! Cost: a task for each command; nothing where there are no windows.
+//! Cost: a task for each command; nothing without windows.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,31 +18,32 @@ use super::state::State;
 
 type Done = Result<(), MediumError>;
 
-/// Whether what is written waits for the slot of its member.
+/// Whether writes wait for the slot of their member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
     InSlot,
-    /// It goes to the member as it comes, in front of all that waits for the slot. What one extent is given in one of its lives
-    /// goes one way or the other, never both: so nothing of it is overtaken.
+    /// Writes go to the member at once, before all writes that wait for the slot. All writes of one
+    /// life of an extent use the same way, so none of them overtakes another.
     AtOnce,
 }
 
-/// A member, and what it may be given now.
+/// A member, and the commands that wait for it.
 pub(crate) struct Gate<M> {
     handle: Handle,
     medium: Rc<M>,
     shape: Shape,
     flow: Rc<Flow>,
-    /// Whether its device knows of windows.
+    /// Whether windows are turned on at its device.
     pub is_enabled: Cell<bool>,
-    /// When it has to leave its deterministic window, if it is in one.
+    /// The time at which it must leave its deterministic window; `None` outside the window.
     pub dtwin_ends: Cell<Option<Nanos>>,
 }
 
-/// A command that is with the member, or waits.
+/// A command that was submitted to the member, or waits.
 enum Way<F, T> {
     Now(F),
-    /// As a task of its own: it comes to its end whoever waits for it, and windows wait for that.
+    /// Runs in its own task, so that it completes even if its caller stops waiting. Windows wait
+    /// for it.
     Apart(OneshotReceiver<T>),
 }
 
@@ -63,7 +64,7 @@ impl<M: Medium> Gate<M> {
         Self { handle, medium: Rc::new(medium), shape, flow, is_enabled, dtwin_ends }
     }
 
-    /// The member itself, for commands about its windows.
+    /// Returns the member itself, for window commands.
     pub(crate) fn medium(&self) -> &Rc<M> {
         &self.medium
     }
@@ -76,7 +77,7 @@ impl<M: Medium> Gate<M> {
         self.flow.state()
     }
 
-    /// Makes durable what those wait for whose turn came in the slot: one sync for each stream.
+    /// Runs the syncs whose turn came in the slot, once for each stream.
     pub(crate) async fn sync_slot(&self) -> Done {
         let mut syncs = self.flow.take_syncs();
         let mut all = Ok(());
@@ -90,8 +91,8 @@ impl<M: Medium> Gate<M> {
         all
     }
 
-    /// The member is lost, or another one is in its place: it has no slots any more. What waits for one goes to it,
-    /// and fails there, but for syncs, which have failed by this.
+    /// Ends the slots of a member that is lost or was replaced. Waiting commands are submitted to
+    /// it and fail there; waiting syncs fail here with `why`.
     pub(crate) fn give_up(&self, why: MediumError) {
         self.flow.set_state(State::Off);
         for Sync { tells, .. } in self.flow.take_syncs() {
@@ -101,7 +102,7 @@ impl<M: Medium> Gate<M> {
         self.dtwin_ends.set(None);
     }
 
-    /// As [`Medium::append`].
+    /// Like [`Medium::append`].
     pub(crate) fn append_by(
         &self,
         pass: Pass,
@@ -113,7 +114,8 @@ impl<M: Medium> Gate<M> {
         self.submit_write(pass, bytes, move |medium| medium.append(first, pages, class)).end()
     }
 
-    /// As [`Medium::sync`]: in its slot a member is synced when all writes in front have had their turn, and the slot ends.
+    /// Like [`Medium::sync`]. In its slot a member is synced after all earlier writes were begun,
+    /// at the end of the slot.
     pub(crate) fn sync_by(
         &self,
         pass: Pass,
@@ -129,7 +131,7 @@ impl<M: Medium> Gate<M> {
         way.end()
     }
 
-    /// As [`Medium::release`]; a discard is a write.
+    /// Like [`Medium::release`]; a discard counts as a write.
     pub(crate) fn release_by(
         &self,
         pass: Pass,
@@ -210,7 +212,7 @@ impl<M: Medium> Medium for Gate<M> {
         self.shape
     }
 
-    /// A volume's members write when the header is appended, not here.
+    /// Writes nothing: members of a volume write their header with an append.
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
         self.medium.open(extent, generation, stream)
     }
@@ -276,7 +278,7 @@ impl<M: Medium> Medium for Gate<M> {
         self.medium.pauses(class)
     }
 
-    /// Asked when a volume is put together, before there are windows.
+    /// Called only while a volume is assembled, before there are windows.
     fn frontier(
         &self,
         extent: ExtentId,

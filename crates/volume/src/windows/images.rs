@@ -1,22 +1,22 @@
-//! `plm_cache`: stripes on their way to the members. Bookkeeping only.
+//! `plm_cache`: stripes that not all members have yet. Bookkeeping only.
 //!
-//! A stripe is here from when it is acknowledged until each member has its chunk. Meanwhile it is read
-//! from here, so that no page is rebuilt from chunks of which some are written and some are not.
+//! A stripe stays here from its acknowledgement until each member has its chunk. Meanwhile it is
+//! read from here, so that no page is rebuilt from a mix of written and unwritten chunks.
 
 use std::collections::BTreeMap;
 
 use pages::ExtentId;
 use runtime::PageImage;
 
-/// The pages of data of stripes.
+/// The data pages of stripes.
 #[derive(Default)]
 pub(crate) struct Images {
-    /// By extent, stripe.
+    /// By extent and stripe.
     stripes: BTreeMap<(ExtentId, u32), Stripe>,
 }
 
 struct Stripe {
-    /// The life of the extent that it belongs to.
+    /// The life of the extent that the stripe belongs to.
     life: u64,
     pages: Vec<PageImage>,
 }
@@ -30,7 +30,7 @@ impl Images {
         self.stripes.is_empty()
     }
 
-    /// A page of a stripe.
+    /// Returns a page of a stripe.
     pub(crate) fn get(&self, extent: ExtentId, row: u32, index: u32) -> Option<&PageImage> {
         if self.stripes.is_empty() {
             return None;
@@ -38,14 +38,14 @@ impl Images {
         self.stripes.get(&(extent, row)).map(|stripe| &stripe.pages[index as usize])
     }
 
-    /// Each member has its chunk of the stripe that was inserted in that life of the extent.
+    /// Removes a stripe that was inserted in life `life` of the extent; each member has its chunk.
     pub(crate) fn remove(&mut self, extent: ExtentId, row: u32, life: u64) {
         if self.stripes.get(&(extent, row)).is_some_and(|stripe| stripe.life == life) {
             self.stripes.remove(&(extent, row));
         }
     }
 
-    /// Nobody will read the extent any more.
+    /// Removes all stripes of an extent that was released.
     pub(crate) fn forget(&mut self, extent: ExtentId) {
         let of_extent = self.stripes.range((extent, 0)..=(extent, u32::MAX));
         let rows: Vec<u32> = of_extent.map(|((_, row), _)| *row).collect();

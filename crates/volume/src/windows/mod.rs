@@ -1,25 +1,26 @@
-//! Windows: all members of a volume but one are in their deterministic window, in which nothing is written.
+//! Windows: all members of a volume but one are in their deterministic window (DTWIN), without
+//! writes.
 //!
 //! ```text
-//!  state ....... what a member may be given now
-//!  route ....... where a read goes: reqd                          (decisions)
-//!  slot ........ how long windows last                            (arithmetic)
-//!  bandwidth ... what a member was seen to write                  (arithmetic)
-//!  images ...... plm_cache: stripes on their way to the members   (bookkeeping)
+//!  state ....... commands that a member may be given now
+//!  route ....... the source of a read: reqd                       (decisions)
+//!  slot ........ lengths of windows                               (arithmetic)
+//!  bandwidth ... measured write bandwidth of a member             (arithmetic)
+//!  images ...... plm_cache: stripes not yet on all members        (bookkeeping)
 //!  caching ..... stripes that are acknowledged before the members have them
-//!  flow ........ what waits for a member, and what is under way on it
-//!  gate ........ the medium in front of a member: what may not pass waits
-//!  reads ....... where a volume with windows reads from
-//!  devd ........ the task that takes member after member through its slot
-//!  simple ...... a driver that schedules nothing by windows, to compare with
-//!  windowed .... the seam: a medium whose device has windows
-//!  options ..... what windows are told, and what they did
+//!  flow ........ commands waiting for a member, and in progress on it
+//!  gate ........ the medium in front of a member: holds commands that must wait
+//!  reads ....... source of reads in a volume with windows
+//!  devd ........ the task that gives the members their slots in turn
+//!  simple ...... a driver that schedules nothing by windows, for comparison
+//!  windowed .... interface: a medium whose device has windows
+//!  options ..... options and statistics of windows
 //! ```
-//! A stripe is acknowledged when it is in `plm_cache`, and each member gets its chunk in its own slot. A sync
-//! (`plm_sync`) waits until all members have had theirs and made it durable. Reads of a member outside
-//! its window are rebuilt from the others.
+//! A stripe is acknowledged when it is in `plm_cache`, and each member gets its chunk in its own
+//! slot. A sync (`plm_sync`) waits until all members have their chunks durably. Reads of a member
+//! outside its window are rebuilt from the others.
 //!
-//! Source: Vigil-KV (ATC'22), sections 4.2 and 6. docs/decisions/0035 has what the paper leaves open.
+//! Source: Vigil-KV (ATC'22), sections 4.2 and 6. docs/decisions/0035 covers the gaps of the paper.
 
 mod bandwidth;
 mod caching;
@@ -52,11 +53,12 @@ pub use windowed::Windowed;
 use crate::volume::{Inner, Volume};
 
 impl<M: Windowed> Volume<M> {
-    /// Windows begin: from now on all members but one are kept in their deterministic windows, as soon as
-    /// all have been there once. That takes devices their shortest NDWIN, in which everything goes on.
+    /// Turns windows on. All members first go to their deterministic windows; this takes the
+    /// devices' shortest NDWIN, during which all commands continue. From then on all members but
+    /// one are kept there.
     ///
     /// # Panics
-    /// If there are windows already.
+    /// If windows are on already.
     pub fn start_windows(&self, options: WindowOptions) {
         let inner = &self.inner;
         let page_bytes = u64::from(inner.stripes.member_shape().page_bytes);
@@ -70,13 +72,14 @@ impl<M: Windowed> Volume<M> {
         inner.handle.spawn("devd", devd.run());
     }
 
-    /// Waits until all members have been in their deterministic windows; at once, if there are no windows.
+    /// Waits until all members have been in their deterministic windows. Returns at once without
+    /// windows.
     pub async fn windows_begun(&self) {
         let Some(windows) = self.inner.windows() else { return };
         windows.changed.wait_until(|| windows.has_begun.get()).await;
     }
 
-    /// Writes what is in `plm_cache`, and turns windows off.
+    /// Writes the stripes in `plm_cache` to the members, and turns windows off.
     pub async fn end_windows(&self) {
         let inner = &self.inner;
         if let Some(windows) = inner.windows() {
@@ -86,7 +89,7 @@ impl<M: Windowed> Volume<M> {
         inner.changed.wait_until(|| inner.windows.borrow().is_none()).await;
     }
 
-    /// What windows did since they began; nothing without them.
+    /// Returns statistics since windows were turned on; `None` without windows.
     pub fn window_stats(&self) -> Option<WindowStats> {
         let windows = self.inner.windows()?;
         let takers = self.inner.takers();
@@ -99,7 +102,7 @@ impl<M: Windowed> Volume<M> {
         Some(WindowStats { writes_in_dtwin, journal_writes, cached, ..windows.stats.get() })
     }
 
-    /// What each member may be given now.
+    /// Returns the state of each member.
     pub fn window_states(&self) -> Vec<State> {
         self.inner.takers().iter().map(|taker| taker.medium.state()).collect()
     }
@@ -110,7 +113,7 @@ impl<M: Medium> Inner<M> {
         self.windows.borrow().clone()
     }
 
-    /// Whether what is written to a stream waits for the slots of its members.
+    /// Whether writes of a stream wait for the slots of the members.
     pub(crate) fn pass(&self, stream: Stream) -> Pass {
         let windows = self.windows.borrow();
         let is_at_once =
@@ -123,21 +126,21 @@ impl<M: Medium> Inner<M> {
 pub(crate) struct Windows {
     pub options: WindowOptions,
     pub images: RefCell<Images>,
-    /// Pages that `plm_cache` may hold.
+    /// The pages that `plm_cache` may hold.
     pub room: Semaphore,
     pub page_bytes: u64,
     pub stats: Cell<WindowStats>,
-    /// When the next read of an internal task outside a slot may begin.
+    /// The earliest time of the next internal read outside a slot.
     next_read: Cell<Nanos>,
-    /// Clients' writes wait for background work.
+    /// Whether client writes are stalled by background work.
     is_stalled: Cell<bool>,
-    /// They are to come to an end.
+    /// Whether windows are to be turned off.
     is_ending: Cell<bool>,
-    /// Members are outside windows again, and take writes at once.
+    /// Whether members take writes at once again.
     pub is_over: Cell<bool>,
-    /// All members have been in their deterministic windows.
+    /// Whether all members have been in their deterministic windows.
     has_begun: Cell<bool>,
-    /// Something that slots are sized by, or begin for.
+    /// Notified on changes that affect the length or start of slots.
     pub changed: Notify,
 }
 
@@ -165,7 +168,7 @@ impl Windows {
         self.stats.set(stats);
     }
 
-    /// A stripe has been acknowledged that waited so long for room.
+    /// Counts an acknowledged stripe that waited for room for the time `waited`.
     fn note_stripe(&self, waited: Nanos) {
         let cached = self.cached();
         self.count(|stats| {
@@ -174,7 +177,7 @@ impl Windows {
             stats.waited += waited;
             stats.most_cached = stats.most_cached.max(cached);
         });
-        // Slots are sized by how full it is.
+        // The fill level of `plm_cache` affects the length of slots.
         self.changed.notify_all();
     }
 
@@ -184,12 +187,12 @@ impl Windows {
         }
     }
 
-    /// Bytes in `plm_cache`.
+    /// Returns the bytes in `plm_cache`.
     pub(crate) fn cached(&self) -> u64 {
         self.room.in_use() as u64 * self.page_bytes
     }
 
-    /// Most pages that are read at once for whoever reads as `class`.
+    /// Returns the maximum number of pages of one read of class `class`.
     pub(crate) fn most_at_once(&self, class: IoClass) -> u32 {
         match self.options.internal_reads {
             InternalReads::AnyTime { piece_bytes, .. } if Reader::of(class) == Reader::Internal => {
@@ -199,7 +202,8 @@ impl Windows {
         }
     }
 
-    /// When an internal task may read so many pages outside a slot.
+    /// Reserves bandwidth for an internal read of `pages` pages outside a slot. Returns its
+    /// earliest start.
     pub(crate) fn book_read(&self, pages: u32, now: Nanos) -> Nanos {
         let InternalReads::AnyTime { bytes_per_second, .. } = self.options.internal_reads else {
             return now;

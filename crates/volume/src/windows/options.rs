@@ -1,80 +1,82 @@
-//! What windows are told, and what they did.
+//! Options and statistics of windows.
 
 use runtime::Nanos;
 
 use super::slot::{Rules, SlotPolicy};
 
-/// Who keeps the windows.
+/// The component that enforces windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keeper {
-    /// The devices, by NVMe's Predictable Latency Mode; they say what they ask for.
+    /// The devices, by NVMe's Predictable Latency Mode; they report their requirements.
     Device,
-    /// The host alone, on devices that know nothing of windows: it keeps writes off all members but one,
-    /// which has a sync at the end of its slot. As Flash on Rails (ATC'14) does, with parity for copies.
+    /// The host alone, on devices without windows. It sends writes to one member at a time, and
+    /// syncs that member at the end of its slot. Like Flash on Rails (ATC'14), with parity instead
+    /// of copies.
     Host(Rules),
 }
 
-/// What happens to writes that find `plm_cache` full.
+/// The handling of writes when `plm_cache` is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overflow {
-    /// They wait. Reads never do.
+    /// Writes wait. Reads never do.
     Wait,
-    /// They go to the members whatever window those are in, and break it.
+    /// Writes go to the members in any window, and break it.
     Write,
 }
 
-/// When internal tasks read.
+/// The times of internal reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InternalReads {
-    /// In the slot of the member they read from, and at no other time.
+    /// Only in the slot of the member that is read.
     InSlots,
-    /// In that slot freely, from other members with at most so many bytes a second, a piece at a time, so that a client
-    /// waits behind no more than one.
+    /// In that slot without a limit; outside it at a limited rate and in pieces, so that a client
+    /// waits for one piece at most.
     AnyTime {
-        /// Bytes a second.
+        /// Rate outside the slot, in bytes per second.
         bytes_per_second: u64,
-        /// Bytes of a piece; whole pages are read at least.
+        /// Bytes of a piece; at least a whole page is read.
         piece_bytes: u64,
     },
 }
 
-/// When log and manifest are written, where they lie beside the data.
+/// The time of log and manifest writes, if these are on the same volume as the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum JournalWrites {
-    /// In slots, as everything else: whoever waits for the log waits for a rotation of the members.
+    /// In slots, like all other writes: a client that waits for the log waits for a rotation of the
+    /// members.
     #[default]
     InSlots,
-    /// At once, on every member, whatever window that is in: a read may meet such a write, and a device may leave its window
-    /// for it. They are counted (`journal_writes`).
+    /// At once, on every member and in any window. A read may be delayed by such a write, and a
+    /// device may leave its window because of it. These writes are counted (`journal_writes`).
     AtOnce,
 }
 
-/// What windows are told.
+/// Options of windows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WindowOptions {
-    /// Who keeps them.
+    /// The component that enforces windows.
     pub keeper: Keeper,
-    /// How long slots are.
+    /// The length of slots.
     pub slots: SlotPolicy,
-    /// Bytes that `plm_cache` may hold, parity included.
+    /// Capacity of `plm_cache` in bytes, including parity.
     pub cache_bytes: u64,
-    /// What happens beyond that.
+    /// The handling of writes beyond that.
     pub overflow: Overflow,
-    /// When internal tasks read.
+    /// The times of internal reads.
     pub internal_reads: InternalReads,
-    /// When log and manifest are written.
+    /// The time of log and manifest writes.
     pub journal: JournalWrites,
-    /// Whether all members stay in their deterministic windows for as long as nothing urges. Otherwise one slot
-    /// follows the other.
+    /// Whether all members stay in their deterministic windows until a slot is needed. Otherwise
+    /// slots follow one another without pauses.
     pub pauses: bool,
-    /// Bytes a second that a member writes, as far as nothing was measured yet.
+    /// Write bandwidth of a member in bytes per second, until it has been measured.
     pub write_bytes_per_second: u64,
 }
 
 impl WindowOptions {
-    /// O-Vigil's, on devices with windows: 2 GB of cache and slots by need. What the paper does not give is
-    /// assumed: internal tasks read 100 MB/s outside slots in pieces of 16 KiB (a page of the flash), and a member is taken to write 100 MB/s until it
-    /// was seen to.
+    /// O-Vigil, on devices with windows: a cache of 2 GB and slots by need. Assumed, because the
+    /// paper does not specify them: internal tasks read 100 MB/s outside slots, in pieces of 16 KiB
+    /// (a flash page), and a member writes 100 MB/s until measured.
     pub const O_VIGIL: Self = Self {
         keeper: Keeper::Device,
         slots: SlotPolicy::Dynamic,
@@ -89,8 +91,8 @@ impl WindowOptions {
         write_bytes_per_second: 100_000_000,
     };
 
-    /// R-Vigil's: slots of the shortest length, one after the other, and what does not fit into them is
-    /// written all the same.
+    /// R-Vigil: slots of the shortest length without pauses; writes that do not fit into them are
+    /// written in any window.
     pub const R_VIGIL: Self = Self {
         slots: SlotPolicy::Constant(Nanos::ZERO),
         overflow: Overflow::Write,
@@ -99,51 +101,53 @@ impl WindowOptions {
     };
 }
 
-/// What windows did, counted since they began.
+/// Statistics of windows since they were turned on.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct WindowStats {
-    /// Pages that were read from `plm_cache`.
+    /// Pages read from `plm_cache`.
     pub cached_reads: u64,
-    /// Pages that clients read from a member in its deterministic window.
+    /// Client pages read from a member in its deterministic window.
     pub direct_reads: u64,
-    /// Pages of clients that were rebuilt because their member was outside its window.
+    /// Client pages rebuilt because their member was outside its window.
     pub rebuilt_reads: u64,
-    /// Against the rules: pages that clients read from a member outside its window.
+    /// Violations: client pages read from a member outside its window.
     pub busy_reads: u64,
     /// Pages that internal tasks read in the slot of their member.
     pub slot_reads: u64,
-    /// Pages that they read from other members, or rebuilt.
+    /// Pages that internal tasks read from members outside their slot, or rebuilt.
     pub internal_reads: u64,
-    /// Against the rules: writes that ended in a deterministic window.
+    /// Violations: writes that ended in a deterministic window.
     pub writes_in_dtwin: u64,
-    /// Writes of log and manifest that passed a member outside its slot, as [`JournalWrites::AtOnce`] has them.
+    /// Log and manifest writes submitted to a member outside its slot, with
+    /// [`JournalWrites::AtOnce`].
     pub journal_writes: u64,
-    /// Against the rules: devices found outside the window that they were taken to.
+    /// Violations: devices found outside the window that they had entered, or that refused a window
+    /// command.
     pub lost_windows: u64,
-    /// Stripes that were acknowledged.
+    /// Stripes acknowledged.
     pub stripes: u64,
-    /// Those that waited for room in `plm_cache`.
+    /// Stripes that waited for room in `plm_cache`.
     pub waits_for_room: u64,
-    /// How long they waited, together.
+    /// Total time that stripes waited for room.
     pub waited: Nanos,
     /// Bytes in `plm_cache` now.
     pub cached: u64,
-    /// Most bytes that were in `plm_cache`.
+    /// Maximum of bytes in `plm_cache`.
     pub most_cached: u64,
-    /// Slots.
+    /// Number of slots.
     pub slots: u64,
-    /// Those that were longer than they had to be, for the work.
+    /// Slots that were longer than minNDWIN plus the margin, because of their work.
     pub long_slots: u64,
-    /// Those that ended with writes left to do.
+    /// Slots that ended with writes left.
     pub unfinished_slots: u64,
-    /// Time that members were in each part of their slots, together.
+    /// Total time that members spent in unavailable DTWIN.
     pub udt: Nanos,
-    /// Available NDWIN.
+    /// Total time in available NDWIN.
     pub and: Nanos,
-    /// Unavailable NDWIN.
+    /// Total time in unavailable NDWIN.
     pub und: Nanos,
-    /// Lockdown.
+    /// Total time in lockdown.
     pub lockdown: Nanos,
-    /// Bytes that were written in slots.
+    /// Bytes written in slots.
     pub slot_bytes: u64,
 }

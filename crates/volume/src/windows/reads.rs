@@ -1,4 +1,4 @@
-//! Where a volume with windows reads from: `reqd` at work.
+//! The source of reads in a volume with windows: implements `reqd`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::reading::{Outcome, Plan, Turn};
 use crate::volume::Inner;
 
 impl<M: Medium> Inner<M> {
-    /// Where pages of a chunk are read from that `source` has.
+    /// Decides the source of pages of a chunk that `source` has.
     pub(crate) fn plan_in_windows(
         &self,
         windows: &Windows,
@@ -34,7 +34,7 @@ impl<M: Medium> Inner<M> {
         let is_apart = windows.options.internal_reads == InternalReads::InSlots;
         if reader == Reader::Internal && home.is_some() {
             if is_apart {
-                // It waits there.
+                // The read waits at that member's gate for its slot.
                 windows.count(|stats| stats.slot_reads += u64::from(pages));
                 return Plan::Member(source.expect("it has a state"));
             }
@@ -58,8 +58,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// A page that `home` has, from the others; if one of those has just been lost, or cannot read its part, from
-    /// there.
+    /// Rebuilds a page of `home` from the others. If one of them was just lost, or cannot read its
+    /// part, the page is read from `home`.
     pub(crate) fn rebuild_or_read(
         self: &Rc<Self>,
         home: usize,
@@ -83,7 +83,7 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// A mirror in its deterministic window.
+    /// Returns a mirror that is in its deterministic window.
     fn quiet_source(&self, spot: Spot) -> Option<usize> {
         let is_mirrored = self.stripes.layout() == Layout::Mirrored;
         let is_quiet = |member: &usize| self.taker(*member).medium.state().is_quiet();
@@ -97,7 +97,7 @@ impl<M: Medium> Inner<M> {
         (index..index + pages).map(page).collect()
     }
 
-    /// What the redundancy of a page is good for now, if `home` is not asked.
+    /// Returns the state of the redundancy of a page, without `home`.
     fn others(&self, spot: Spot, home: Option<usize>) -> Others {
         let home = home.unwrap_or_else(|| self.stripes.home(spot));
         let others = || (0..self.stripes.members()).filter(|member| *member != home);
@@ -112,12 +112,12 @@ impl<M: Medium> Inner<M> {
         match self.stripes.layout() {
             _ if !is_there => Others::Missing,
             Layout::Parity { .. } if others().all(is_quiet) => Others::Quiet,
-            // A quiet mirror would have been the source.
+            // A quiet mirror would have been chosen as the source.
             Layout::Striped { .. } | Layout::Parity { .. } | Layout::Mirrored => Others::Busy,
         }
     }
 
-    /// Reads a page for an internal task when its turn has come.
+    /// Reads a page for an internal task at the time `turn.due`.
     pub(crate) async fn read_later(self: Rc<Self>, page: PageNo, turn: Turn) -> Outcome {
         self.wait_for(turn).await;
         self.read_in_turn(page, turn).await
@@ -129,7 +129,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Reads pages of a chunk for an internal task when its turn has come.
+    /// Reads pages of a chunk for an internal task at the time `turn.due`.
     pub(crate) async fn read_chunk_later(
         self: Rc<Self>,
         first: PageNo,

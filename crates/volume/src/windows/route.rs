@@ -1,66 +1,69 @@
-//! Where a read goes: the decisions of Vigil-KV's `reqd` (ATC'22, sections 4.2 and 6.2). No I/O here.
+//! The route of a read: the decisions of Vigil-KV's `reqd` (ATC'22, sections 4.2 and 6.2). No I/O
+//! here.
 
 use runtime::IoClass;
 
 use super::state::State;
 
-/// Who reads.
+/// The kind of reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
-    /// A client waits, or will.
+    /// A client waits for the read, or will.
     Client,
-    /// An internal task: compaction, collection.
+    /// An internal task, such as compaction or garbage collection.
     Internal,
 }
 
 impl Reader {
-    /// Whose reads have that class.
+    /// Returns the reader of a class of reads.
     pub const fn of(class: IoClass) -> Self {
         if class.is_for_clients() { Self::Client } else { Self::Internal }
     }
 }
 
-/// What the redundancy of a page is good for now.
+/// The state of the redundancy of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Others {
-    /// All that it takes is there, and undisturbed.
+    /// All members needed for a rebuild serve it, and are undisturbed.
     Quiet,
-    /// All that it takes is there; something of it is outside its deterministic window.
+    /// All members needed for a rebuild serve it, but at least one is outside its deterministic
+    /// window.
     Busy,
-    /// It is not there.
+    /// A rebuild is impossible.
     Missing,
 }
 
-/// Where a read goes.
+/// The route of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// To the member that has the page.
     Home,
-    /// The same, which is against the rules: the read may be disturbed, and nothing else is left.
+    /// To the member that has the page, for lack of a better source. A violation: the read may be
+    /// disturbed.
     BusyHome,
-    /// To the others: the page is rebuilt.
+    /// To the other members: the page is rebuilt.
     Others,
-    /// The same, though one of them is outside its window.
+    /// To the other members, although one of them is outside its window.
     BusyOthers,
 }
 
 impl Route {
-    /// Whether a member outside its deterministic window is asked for a client.
+    /// Whether a member outside its deterministic window is read.
     pub const fn is_busy(self) -> bool {
         matches!(self, Self::BusyHome | Self::BusyOthers)
     }
 }
 
-/// Where a page is read from whose stripe is on the media. `home` is the state of the member that has
-/// it; nothing, if that cannot serve it.
+/// Returns the route of a read whose stripe is on the media. `home` is the state of the member that
+/// has the page; `None` if that member cannot serve it.
 pub const fn route(reader: Reader, home: Option<State>, others: Others) -> Route {
     match (reader, home, others) {
         (_, Some(State::Off | State::Adt), _)
-        // Its slot is there for the internal tasks.
+        // The slot is reserved for internal tasks.
         | (Reader::Internal, Some(State::And), _) => Route::Home,
         (_, _, Others::Quiet) => Route::Others,
         (_, Some(_), Others::Busy | Others::Missing) => Route::BusyHome,
-        // Without redundancy this says what is wrong.
+        // Without redundancy the rebuild returns the proper error.
         (_, None, Others::Busy | Others::Missing) => Route::BusyOthers,
     }
 }

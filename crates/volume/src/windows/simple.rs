@@ -1,5 +1,6 @@
-//! The simple driver of Vigil-KV's configurations PLM and I-PLM (ATC'22, section 7.1): each set is asked for its
-//! deterministic window as soon as it may have it, and nothing is scheduled by that. A write takes the set out of it.
+//! The simple driver of Vigil-KV's configurations PLM and I-PLM (ATC'22, section 7.1). It requests
+//! the deterministic window of each set as soon as the set may enter it, and schedules nothing by
+//! windows. A write takes the set out of its window.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,10 +12,10 @@ use runtime::Nanos;
 use super::Windowed;
 use crate::volume::{Inner, Taker, Volume};
 
-/// How often a set is asked whether it is still in its window (assumed).
+/// Poll interval to check whether a set is still in its window (assumed).
 const POLL: Nanos = Nanos(10_000_000);
 
-/// A simple driver; it goes on as long as somebody holds it.
+/// A simple driver. It runs until this handle is dropped.
 pub struct SimpleWindows {
     counts: Rc<Counts>,
 }
@@ -26,7 +27,7 @@ struct Counts {
 }
 
 impl SimpleWindows {
-    /// How often a set was taken to its deterministic window.
+    /// Returns the number of times that a set entered its deterministic window.
     pub fn entered(&self) -> u64 {
         self.counts.entered.get()
     }
@@ -39,7 +40,8 @@ impl Drop for SimpleWindows {
 }
 
 impl<M: Windowed> Volume<M> {
-    /// Turns windows on in all members, and keeps each in its deterministic window for as long as nothing breaks it.
+    /// Turns windows on for all members, and keeps each in its deterministic window until a write
+    /// breaks it, then again.
     pub fn start_simple_windows(&self) -> SimpleWindows {
         let counts = Rc::<Counts>::default();
         for taker in self.inner.takers() {
@@ -54,7 +56,6 @@ impl<M: Windowed> Volume<M> {
     }
 }
 
-/// Keeps a member in its deterministic window.
 async fn keep<M: Windowed>(
     inner: &Rc<Inner<M>>,
     taker: &Taker<M>,

@@ -1,72 +1,74 @@
-//! How long windows last: the arithmetic of Vigil-KV's `devd` (ATC'22, sections 5.2 and 6.2). No clock and
-//! no I/O here.
+//! Lengths of windows: the arithmetic of Vigil-KV's `devd` (ATC'22, sections 5.2 and 6.2). No clock
+//! and no I/O here.
 //!
-//! The paper's equations are in a figure whose text is lost; these are what its words ask for:
-//! reads that were begun end before NDWIN (UDT), writes that were begun end before DTWIN (UND), NDWIN
-//! lasts as long as the device needs (minNDWIN), no DTWIN longer than it stands (maxDTWIN), and at most
-//! one member is outside ADT at a time, so that slots follow one another.
+//! The paper's equations are in a figure whose text is lost. These follow the text of the paper:
+//! reads that were begun end before NDWIN (UDT), and writes that were begun end before DTWIN (UND).
+//! NDWIN lasts as long as the device needs (minNDWIN), and DTWIN at most as long as it allows
+//! (maxDTWIN). At most one member is outside ADT at a time, so slots follow one another.
 
 use runtime::Nanos;
 
-/// What a device asks for (log page 0Ah).
+/// The requirements of a device (log page 0Ah).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// The longest DTWIN.
+    /// The maximum length of a DTWIN.
     pub max_dtwin: Nanos,
-    /// The shortest NDWIN.
+    /// The minimum length of an NDWIN.
     pub min_ndwin: Nanos,
-    /// How long the lockdown lasts that ends it.
+    /// The duration of the lockdown at the end of NDWIN.
     pub lockdown: Nanos,
 }
 
-/// Most that is taken off what a device says (assumed).
+/// Maximum margin subtracted from a device's values (assumed).
 const MAX_MARGIN: Nanos = Nanos(50_000_000);
 
 impl Rules {
-    /// Taken off what the device says, because commands and timers take their time: a thousandth of the longest window.
+    /// Returns the margin subtracted from the device's values, for the time of commands and timers:
+    /// a thousandth of the longest window.
     pub fn margin(&self) -> Nanos {
         MAX_MARGIN.min(Nanos(self.max_dtwin.0 / 1_000))
     }
 
-    /// A slot of the shortest length, with its lockdown.
+    /// Returns the length of the shortest slot, with its lockdown.
     pub fn shortest_slot(&self) -> Nanos {
         self.min_ndwin + self.lockdown + self.margin()
     }
 }
 
-/// How slots are sized.
+/// The policy for the length of slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotPolicy {
-    /// All as long as that, or as minNDWIN if that is longer: R-Vigil.
+    /// All slots have this length, or minNDWIN if that is longer: R-Vigil.
     Constant(Nanos),
-    /// minNDWIN, and as long as is allowed once the cache has filled up: O-Vigil.
+    /// minNDWIN, and the maximum length once the cache has filled up: O-Vigil.
     Dynamic,
 }
 
-/// Which slots there are now.
+/// The current length of dynamic slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// As short as is allowed: few reads are rebuilt.
+    /// The minimum length: few reads are rebuilt.
     #[default]
     Min,
     /// As long as the work needs and the rules allow.
     Max,
 }
 
-/// What waits to be written.
+/// The amount of waiting writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pressure {
     /// Bytes in `plm_cache`.
     pub cached: u64,
-    /// Bytes it may hold.
+    /// The capacity of `plm_cache` in bytes.
     pub limit: u64,
     /// Whether a member's last slot ended before its work did.
     pub has_unfinished: bool,
 }
 
 impl Pressure {
-    /// The slots that follow: longest above half of the limit or if a slot was too short, shortest again below a
-    /// tenth (assumed: the paper has "a threshold").
+    /// Returns the mode of the next slots. The longest above half of the limit, or if a slot was
+    /// too short; the shortest below a tenth of the limit (assumed: the paper has "a threshold");
+    /// otherwise unchanged.
     pub const fn mode(&self, before: Mode) -> Mode {
         if self.cached > self.limit / 2 || self.has_unfinished {
             Mode::Max
@@ -79,8 +81,8 @@ impl Pressure {
 }
 
 impl SlotPolicy {
-    /// AND and UND together, for a member with `backlog` bytes to write at `bytes_per_second`, of which the
-    /// others leave at most `room`.
+    /// Returns the length of AND and UND together, for a member with `backlog` bytes to write at
+    /// `bytes_per_second`. The other members leave at most `room` for it.
     pub fn ndwin(
         self,
         mode: Mode,
@@ -98,14 +100,14 @@ impl SlotPolicy {
     }
 }
 
-/// How long so many bytes take.
+/// Returns the time that `bytes` bytes take.
 pub fn span_of(bytes: u64, bytes_per_second: u64) -> Nanos {
     let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_second.max(1));
     Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// When the slot that begins now has to be over at the latest, lockdown included. `deadlines` are when
-/// the DTWINs of those end whose turn comes after it, in their turn; each of them takes a slot of
+/// Returns the latest end, lockdown included, of a slot that begins now. `deadlines` are the ends
+/// of the DTWINs of the members whose slots come next, in order; each of these slots takes
 /// `shortest`.
 pub fn latest_end(deadlines: impl IntoIterator<Item = Nanos>, shortest: Nanos) -> Nanos {
     let before = |(turn, deadline): (u64, Nanos)| {
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_longest_slot_of_three_leaves_the_others_theirs() {
-        // In turn without a pause, each slot is half of the longest window: 30 s.
+        // In turn and without pauses, each slot is half of the longest window: 30 s.
         let begins = 100 * S;
         let deadlines = [begins - 60 * S + 60 * S + 30 * S, begins + 60 * S].map(Nanos);
         assert_eq!(latest_end(deadlines, Nanos(30 * S)), Nanos(begins + 30 * S));
@@ -166,7 +168,8 @@ mod tests {
             pauses in proptest::collection::vec(0_u64..80, 40),
             members in 2_usize..6,
         ) {
-            // Members in turn; the k-th wants a slot of so many seconds after a pause of so many.
+            // Members in turn; the k-th wants a slot of `lengths[k]` seconds after a pause of
+            // `pauses[k]` seconds.
             let shortest = RULES.min_ndwin + RULES.lockdown;
             let mut now = Nanos(10 * S);
             let mut deadlines: Vec<Nanos> = vec![now + RULES.max_dtwin; members];

@@ -1,4 +1,4 @@
-//! What a member may be given now.
+//! The state of a member: the commands that it may be given now.
 //!
 //! ```text
 //!                  slot of the member
@@ -8,31 +8,31 @@
 //! ```
 //! Source: Vigil-KV (ATC'22), section 6.2 and figure 10.
 
-/// What a member may be given now.
+/// The commands that a member may be given now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum State {
-    /// There are no windows: everything, as it comes.
+    /// No windows: all commands, at once.
     #[default]
     Off,
-    /// Available DTWIN: reads of clients.
+    /// Available DTWIN: client reads.
     Adt,
-    /// Unavailable DTWIN: nothing new. Reads that were begun come to their end.
+    /// Unavailable DTWIN: no new commands. Reads in progress end.
     Udt,
-    /// Available NDWIN: what the store does for itself.
+    /// Available NDWIN: all commands; the slot of writes and internal tasks.
     And,
-    /// Unavailable NDWIN: nothing new. What was begun comes to its end.
+    /// Unavailable NDWIN: new client reads only. Writes in progress end.
     Und,
-    /// The device gets ready for DTWIN: nothing at all.
+    /// The device prepares for DTWIN: no commands.
     Lockdown,
 }
 
 impl State {
-    /// Whether a client's read is undisturbed.
+    /// Whether client reads are undisturbed.
     pub const fn is_quiet(self) -> bool {
         matches!(self, Self::Off | Self::Adt)
     }
 
-    /// Whether the device is in its deterministic window, so that a write would break it.
+    /// Whether the device is in its deterministic window, which a write would break.
     pub const fn is_dtwin(self) -> bool {
         matches!(self, Self::Adt | Self::Udt)
     }

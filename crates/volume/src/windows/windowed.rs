@@ -1,4 +1,4 @@
-//! The seam: a medium whose device has windows.
+//! The interface of a medium whose device has windows.
 
 use std::future::Future;
 
@@ -13,13 +13,13 @@ pub trait Windowed: Medium {
     /// Turns windows on or off (`PLMConfig` of Vigil-KV, table 1).
     ///
     /// # Errors
-    /// [`MediumError::Gone`], or [`MediumError::Io`] if it has none.
+    /// Returns [`MediumError::Gone`], or [`MediumError::Io`] if the device has no windows.
     fn configure_windows(
         &self,
         is_on: bool,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// Takes the device to a window; it is there at the end (`PLMWindow`).
+    /// Takes the device to a window, and returns when it is in it (`PLMWindow`).
     ///
     /// # Errors
     /// As [`Self::configure_windows`].
@@ -28,7 +28,7 @@ pub trait Windowed: Medium {
         window: WindowSelect,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// What the device asks for and which window it is in (`GetLogPage`).
+    /// Returns the device's requirements and the window it is in (`GetLogPage`).
     ///
     /// # Errors
     /// As [`Self::configure_windows`].

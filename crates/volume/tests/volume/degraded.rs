@@ -1,4 +1,4 @@
-//! What a volume does when a member is missing, step by step.
+//! Behaviour of a volume with a missing member, step by step.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,7 +25,8 @@ fn disks(members: u64) -> Disks {
     (0..members).map(|seed| Rc::new(RefCell::new(Disk::new(SHAPE, true, seed)))).collect()
 }
 
-/// With a frontier: a unit is two pages, and a header and four units are an extent.
+/// A shape for media with a frontier: a unit is two pages, and an extent is a header and four
+/// units.
 const IN_ORDER: Shape = Shape { pages_per_extent: 10, append_unit: 2, ..SHAPE };
 
 fn disk_in_order(seed: u64) -> Rc<RefCell<Disk>> {
@@ -53,7 +54,7 @@ async fn fill_extent(volume: &Volume<MemoryMedium>, extent: u32) {
     volume.sync(Stream::Objects).await.expect("it is synced");
 }
 
-/// Every page of the first extent is what was written there.
+/// Checks that every page of the first extent has the written bytes.
 async fn assert_all_readable(volume: &Volume<MemoryMedium>) {
     for page in (0..volume.shape().pages_per_extent).map(PageNo) {
         let found = volume.read(page, IoClass::ClientRead).await;
@@ -127,7 +128,7 @@ fn a_fresh_member_is_filled_at_its_rate() {
         let begun = handle.now();
         volume.filled().await;
         assert_eq!(volume.progress(1), None);
-        // Eight chunks of 1,024 bytes at 1 MB/s; the last one is not waited for.
+        // Eight chunks of 1,024 bytes at 1 MB/s; the volume does not wait after the last one.
         let span = handle.now().saturating_since(begun);
         assert!(span >= Nanos::from_micros(7 * 1_024), "{span:?}");
         assert_eq!(volume.stats().refilled_bytes, 8 * 1_024);
@@ -171,7 +172,7 @@ fn a_unit_that_was_torn_while_its_member_was_filled_is_filled_again() {
         volume.replace(1, MemoryMedium::new(&handle, &into)).expect("it is alike");
         volume.filled().await;
     });
-    // The second stripe.
+    // The place of the second stripe.
     let second = IN_ORDER.append_unit * 2;
     rt.run_until_true(|| fresh.borrow().writes_behind(second) || filled.is_finished());
     assert!(!filled.is_finished(), "it was filled too fast for the test");
@@ -199,7 +200,7 @@ fn a_hole_stays_where_filling_it_would_cost_the_only_copy_of_a_page() {
     let rt = Runtime::new(1);
     let volume = Volume::create(setup(&rt.handle(), &disks, layout)).expect("they fit");
     rt.block_on(async move { fill_extent(&volume, 0).await });
-    // A page of the last unit of one member, and one of the first stripe of another.
+    // A page of the last unit of one member, and a page of the first stripe of another.
     disks[1].borrow_mut().unreadable.insert(IN_ORDER.pages_per_extent - 1);
     disks[0].borrow_mut().unreadable.insert(IN_ORDER.append_unit);
     let rt = Runtime::new(2);
@@ -265,7 +266,7 @@ fn nothing_is_written_where_a_member_that_does_not_answer_may_have_something_els
             }
         }
     });
-    // One keeps the second stripe, the other one loses it.
+    // One member keeps the second stripe, the other one loses it.
     disks[0].borrow_mut().tear();
     disks[1].borrow_mut().forget_unsynced();
     disks[0].borrow_mut().is_gone = true;

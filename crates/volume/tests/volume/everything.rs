@@ -1,8 +1,10 @@
-//! Histories in which everything happens at once: commands of one member, of two, of all fail for a moment, power is cut at other
-//! moments of each member, members are blank or replaced, and filled meanwhile, while clients of all kinds are at work.
+//! Histories with all kinds of failures at once. Commands of one member, of two, or of all fail for
+//! a moment. Power is cut at a different moment for each member. Members are emptied or replaced,
+//! and filled meanwhile. Clients of all kinds run throughout.
 //!
-//! Nothing that was acknowledged is lost, no store opens with less, none stays shut that could open, no client waits for
-//! ever, and a member that is said to be whole is: each of the others can be taken away.
+//! No acknowledged data is lost. No store opens with less data, and none that could open stays
+//! shut. No client waits forever. If a member is reported as whole, it is: each of the other
+//! members can be removed.
 
 mod clients;
 mod enumerated;
@@ -19,13 +21,14 @@ use volume::Fault;
 use self::history::History;
 
 const TRIALS: u64 = 150;
-/// A client that has no answer for so long, while commands answer, waits for ever. Longer than a filling reads again what cannot
-/// be read.
+/// The time after which a client without an answer counts as hanging, while commands succeed.
+/// Longer than a filling retries unreadable pages.
 pub(crate) const PATIENCE: Nanos = Nanos::from_millis(60_000);
-/// The same for fillings of all extents, which are taken up again for an hour, and read again for seconds each time.
+/// The same limit for filling all extents. Fillings are retried for an hour, and each retry rereads
+/// pages for seconds.
 pub(crate) const FILLS_WITHIN: Nanos = Nanos::from_millis(14_400_000);
 
-/// What happened in histories.
+/// Counts of events in histories.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
     operations: u64,
@@ -38,12 +41,12 @@ struct Tally {
     blank: u64,
     rotten: u64,
     replaced: u64,
-    /// Members that came back after they had been replaced.
+    /// Number of replaced members that came back.
     returned: u64,
     away: u64,
     cut_in_filling: u64,
     lost_pages: u64,
-    /// Times that each member was taken away from a store that was whole.
+    /// Number of checks that removed a member from a whole store.
     taken_away: u64,
 }
 
@@ -86,7 +89,7 @@ impl Tally {
     }
 }
 
-/// Runs the history of `seed`; a panic is a complaint, too.
+/// Runs the history of `seed`. A panic counts as a complaint, too.
 fn history(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
     let mut history = History::new(seed, fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| history.run()))
@@ -96,8 +99,8 @@ fn history(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
     Ok(history.tally)
 }
 
-/// An extent of the index, of objects or of an older manifest was about to be released, a second member is noted to lack it, and a third one is
-/// blank: nobody needs what cannot be read of it.
+/// An extent of the index, of objects or of an older manifest was about to be released. A second
+/// member is noted to lack it, and a third one is empty. Its unreadable pages are not needed.
 #[test]
 fn what_nobody_needs_keeps_no_store_shut() {
     for seed in [1262, 2177] {

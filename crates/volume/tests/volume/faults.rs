@@ -1,8 +1,8 @@
-//! A store over three members of which commands fail: while it is opened, while it is written, of one member, of two and of
-//! all.
+//! A store over three members whose commands fail, during an opening and during writes: on one
+//! member, two, and all.
 //!
-//! What was acknowledged as durable is there when the members answer again; an opening that refuses has written nothing, and
-//! the next one opens.
+//! Data that was acknowledged as durable is readable once the members answer again. A refused
+//! opening has written nothing, and the next one succeeds.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,10 +33,10 @@ pub(crate) const SHAPE: Shape = Shape {
     parallelism: 2,
 };
 
-/// Histories of several lives.
+/// Number of histories of several lives.
 const TRIALS: u64 = 300;
 
-/// The members of a store, and what clients know of it.
+/// The members of a store, and the values its clients expect.
 pub(crate) struct World {
     pub disks: Vec<Rc<RefCell<Disk>>>,
     pub asked: Asked,
@@ -50,7 +50,7 @@ impl World {
         Self { disks, asked: Asked::default(), fault }
     }
 
-    /// The same, to go on with apart.
+    /// Returns an independent copy.
     pub(crate) fn fork(&self) -> Self {
         let fork = |disk: &Rc<RefCell<Disk>>| Rc::new(RefCell::new(disk.borrow().clone()));
         let asked = self.asked.borrow().clone();
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// Power is cut, or a process is killed, which takes what is under way and no more.
+    /// Cuts power, or kills the process, which loses only writes in progress.
     fn stop(&self, rng: &mut Rng) {
         let is_cut = rng.chance(0.7);
         for disk in &self.disks {
@@ -96,7 +96,7 @@ impl World {
         self.disks.iter().map(|disk| disk.borrow().content()).collect()
     }
 
-    /// The store is made, written for a time, and stopped.
+    /// Creates the store, writes to it for the time `span`, and stops.
     fn run_new(&self, seed: u64, span: Nanos) {
         let rt = Runtime::new(seed);
         let handle = rt.handle();
@@ -116,12 +116,13 @@ impl World {
         }
     }
 
-    /// The store is opened, compared, and left.
+    /// Opens the store, compares its content, and closes it.
     fn open(&self, seed: u64) -> Result<(), String> {
         self.open_and_run(seed, Nanos::ZERO, |_| ()).map_err(|error| error.to_string())?
     }
 
-    /// The store is opened, and if that goes well `behind` is called, all it holds is compared, and clients write to it for a time.
+    /// Opens the store. On success calls `behind`, compares all content, and lets clients write for
+    /// the time `span`.
     fn open_and_run(
         &self,
         seed: u64,
@@ -158,7 +159,7 @@ pub(crate) fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000)))
 }
 
-/// Writes until that is refused.
+/// Writes until a write fails.
 async fn write(engine: Engine<Memory>, client: u64, asked: Asked, seed: u64) {
     let mut rng = Rng::derive(4 * seed + client, "client");
     loop {
@@ -179,7 +180,8 @@ async fn write(engine: Engine<Memory>, client: u64, asked: Asked, seed: u64) {
     }
 }
 
-/// Every key has what was acknowledged last, or what was asked for since; or it cannot be read, while commands fail.
+/// Checks that each key has the last acknowledged value or a later requested one. While commands
+/// fail, a key may also be unreadable.
 async fn compare(engine: &Engine<Memory>, asked: &Asked, may_fail: bool) -> Result<(), String> {
     let keys: Vec<_> = asked.borrow().iter().map(|(key, rounds)| (*key, *rounds)).collect();
     for (key, (acknowledged, newest)) in keys {
@@ -195,17 +197,18 @@ async fn compare(engine: &Engine<Memory>, asked: &Asked, may_fail: bool) -> Resu
         if !(acknowledged..=newest).contains(&found) {
             return Err(format!("key {key} has {found}, not {acknowledged} to {newest}"));
         }
-        // What is found now stays.
+        // The value found becomes the acknowledged one.
         asked.borrow_mut().insert(key, (found, newest));
     }
     Ok(())
 }
 
-/// An opening during which commands fail, and the next one, during which none does.
+/// Opens the store while commands fail, and again without failures. Returns whether the first
+/// opening succeeded.
 fn open_twice(world: &World, fails: Fails, members: usize) -> Result<bool, String> {
     let fork = world.fork();
     for member in 0..members {
-        // Not always the same ones.
+        // Varies the failing members.
         fork.fail((member + fails.after as usize) % MEMBERS, fails);
     }
     let before = fork.content();
@@ -222,7 +225,7 @@ fn open_twice(world: &World, fails: Fails, members: usize) -> Result<bool, Strin
     Ok(is_open)
 }
 
-/// Commands of a kind that an opening gives to a member, at most.
+/// Returns the maximum number of commands of a kind that an opening submits to a member.
 fn commands_of_an_opening(world: &World, command: Command) -> u64 {
     let fork = world.fork();
     fork.disks.iter().for_each(|disk| disk.borrow_mut().given = [0; 4]);
@@ -230,8 +233,8 @@ fn commands_of_an_opening(world: &World, command: Command) -> u64 {
     fork.disks.iter().map(|disk| disk.borrow().given[command as usize]).max().unwrap_or(0)
 }
 
-/// Every command of an opening fails once, for a while and for good, of one member, two and all. Returns how many openings succeeded, and
-/// how many did not.
+/// Fails every command of an opening: once, for a while, and for good; on one member, two, and all.
+/// Returns the numbers of successful and of refused openings.
 fn every_opening(fault: Option<Fault>, step: u64) -> Result<[u64; 2], String> {
     let mut counts = [0; 2];
     for seed in 0..2 {
@@ -264,7 +267,8 @@ fn every_command_of_an_opening_may_fail() {
     assert!(counts.iter().all(|count| *count > 0));
 }
 
-/// Commands of one member fail while the store is written, and later those of another one. It opens, whatever of that was for a moment.
+/// Fails commands of one member while the store is written, and commands of another one later.
+/// After all failures end, the store must open.
 fn one_after_the_other(fault: Option<Fault>) -> Result<u64, String> {
     let of_writes = [Command::Write, Command::Sync, Command::Open];
     let mut runs = 0;
@@ -299,7 +303,7 @@ fn two_members_may_fail_one_after_the_other() {
     println!("{runs} stores opened again");
 }
 
-/// Several lives, in each of which commands of some members fail.
+/// Runs several lives, in each of which commands of some members fail.
 fn history(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let rng = &mut Rng::derive(seed, "history");
     let world = World::new(seed, fault);
@@ -357,7 +361,7 @@ fn model_agrees_over_failing_members() {
     assert_eq!(failed, 0, "histories failed");
 }
 
-/// Extents of which members have headers, and what the first of those says.
+/// Returns the extents with headers, each with the header of its first member that has one.
 fn extents_with_headers(world: &World) -> Vec<(ExtentId, Header)> {
     let contents = world.content();
     let header_of = |id: ExtentId| {
@@ -367,7 +371,7 @@ fn extents_with_headers(world: &World) -> Vec<(ExtentId, Header)> {
     (0..SHAPE.extents).map(ExtentId).filter_map(|id| Some((id, header_of(id)?))).collect()
 }
 
-/// Whether the store opens, with all that was acknowledged, if an extent had never been there.
+/// Whether the store opens with all acknowledged data if this extent is erased.
 fn is_unneeded(world: &World, id: ExtentId) -> bool {
     let fork = world.fork();
     for disk in &fork.disks {
@@ -377,24 +381,24 @@ fn is_unneeded(world: &World, id: ExtentId) -> bool {
     fork.open(5).is_ok()
 }
 
-/// The first pages of extents that were released, and that nobody needs, cannot be read, nor what they would be rebuilt from. How many extents that were of
-/// each stream.
+/// Makes the first pages of released, unneeded extents unreadable, and their redundancy too.
+/// Returns the number of such extents of each stream.
 ///
 /// # Errors
-/// It stays shut by one of data, or of a manifest that a run wrote before the last one.
+/// Returns an error if the store does not open because of such an extent.
 fn first_pages_lost(fault: Option<Fault>) -> Result<BTreeMap<Stream, u64>, String> {
     let mut extents = BTreeMap::new();
     for seed in 0..12 {
         let world = World::new(seed, fault);
         world.disks.iter().for_each(|disk| disk.borrow_mut().keeps_released = true);
         world.run_new(seed, Nanos::from_millis(200 + 31 * seed));
-        // So short that not all of what the first run has released is opened again.
+        // Short enough that some extents released in the first run are not opened again.
         let opened = world.open_and_run(seed, Nanos::from_millis(4 + 6 * seed), |_| ());
         opened.map_err(|error| error.to_string())??;
         world.stop(&mut Rng::derive(seed, "stop"));
         let found = extents_with_headers(&world);
         let last_run = found.iter().map(|(_, header)| header.run).max().unwrap_or(0);
-        // Of other journals nothing says that they are not needed.
+        // Of other journal extents nothing proves that they are not needed.
         let is_told = |header: &Header| match header.stream {
             Stream::Log => false,
             Stream::Manifest => header.run < last_run,

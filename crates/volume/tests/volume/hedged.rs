@@ -1,4 +1,4 @@
-//! Hedged reads: one that is late is rebuilt from the others as well.
+//! Hedged reads: a late read is also rebuilt from the other members.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ const SHAPE: Shape = Shape {
     append_unit: 1,
     parallelism: 2,
 };
-/// Reads of the memory take 5 to 25 us, one in ten 40 to 200.
+/// Reads of the memory medium take 5 to 25 us, one in ten 40 to 200 us.
 const AFTER: Nanos = Nanos::from_micros(30);
 
 fn volume(handle: &Handle, layout: Layout, disks: &[Rc<RefCell<Disk>>]) -> Volume<MemoryMedium> {
@@ -32,7 +32,7 @@ fn volume(handle: &Handle, layout: Layout, disks: &[Rc<RefCell<Disk>>]) -> Volum
     Volume::create(setup).expect("they fit")
 }
 
-/// Reads every page twenty times, one by one; gives the spans in order of length, and what was counted.
+/// Reads every page twenty times, one at a time. Returns the sorted latencies, and the statistics.
 fn read_all(layout: Layout, class: IoClass, spoil: fn(&mut Disk)) -> (Vec<Nanos>, VolumeStats) {
     let rt = Runtime::new(5);
     let handle = rt.handle();
@@ -72,11 +72,11 @@ fn a_late_read_is_rebuilt_and_the_first_to_come_is_taken() {
         let (spans, stats) = read_all(layout, IoClass::ClientRead, |_| {});
         let (late, reads) = (stats.hedged_reads, spans.len() as u64);
         assert!((reads / 14..reads / 7).contains(&late), "{late} of {reads} were late");
-        // Now and then the others are late too.
+        // Sometimes the other members are late too.
         let won = stats.hedges_won;
         assert!(won > late / 2 && won < late, "{won} of {late} came from the others");
-        // One read in ten is late. Where both are, which is one in a hundred with a mirror and one in fifty with two others,
-        // nothing helps.
+        // One read in ten is late. If the other members are late too, hedging does not help: that
+        // is one read in a hundred with a mirror, and one in fifty with two other members.
         let rank = if layout == Layout::Mirrored { 985 } else { 970 };
         let span = spans[spans.len() * rank / 1_000];
         assert!(span < AFTER + Nanos::from_micros(26), "{rank} of 1,000 take {span}");

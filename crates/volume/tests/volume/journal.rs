@@ -1,4 +1,4 @@
-//! A store whose log and manifest lie on a mirrored volume and its data on one with parity.
+//! A store with its log and manifest on a mirrored volume and its data on a parity volume.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ const DATA: Shape = Shape {
     parallelism: 2,
 };
 
-/// Smaller extents and pages.
+/// Smaller extents and pages than those of the data.
 const JOURNAL: Shape =
     Shape { payload_bytes: 2_048, page_bytes: 2_048, pages_per_extent: 25, extents: 30, ..DATA };
 
@@ -35,7 +35,7 @@ fn disks(members: u64, shape: Shape, is_anywhere: bool, seed: u64) -> Disks {
     (0..members).map(disk).collect()
 }
 
-/// Two sets of members, and the machine that they are put together on.
+/// Two sets of members, with the clock and processor of one run.
 struct Media {
     handle: Handle,
     cores: Rc<Cores>,
@@ -78,7 +78,7 @@ impl Media {
         Engine::create_with_journal(self.tree(&data, id), journal).expect("it fits")
     }
 
-    /// The store, and the volumes of its data and its journal.
+    /// Opens the store. Returns it with the volumes of its data and its journal.
     async fn open(&self) -> Result<(Engine<Memory>, [Memory; 2]), OpenError> {
         let data = Volume::recover(self.setup_of_data()).await.expect("it is this volume");
         data.begin_filling();
@@ -89,7 +89,7 @@ impl Media {
     }
 }
 
-/// Clients write for some time, then power is cut.
+/// Runs clients for some time, then cuts power.
 fn run_and_cut(media: &(Disks, Disks), id: u32, seed: u64, asked: &Asked) {
     let rt = Runtime::new(seed);
     let engine = Media::new(&rt, &media.0, &media.1).create(id);
@@ -125,7 +125,8 @@ fn a_journal_apart_survives_power_cuts_and_the_loss_of_members() {
                 let (engine, volumes) = opened.unwrap_or_else(|error| panic!("{what}: {error}"));
                 check(&engine, &asked, &what).await;
                 write(engine.clone(), 0, 300, Rc::clone(&asked)).await;
-                // What was torn has its redundancy again before a member is lost. It is back in the next life.
+                // Torn stripes regain their redundancy before a member is lost. The member is back
+                // in the next life.
                 for volume in &volumes {
                     volume.filled().await;
                 }

@@ -1,4 +1,4 @@
-//! A medium in memory that fails as it is told, and loses what was not synced when power is cut.
+//! A medium in memory that fails on request, and loses unsynced data at a power cut.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Rng};
 use volume::windows::Windowed;
 
-/// What lies in a place; `None` where nothing does.
+/// The content of a place; `None` if it was never written or was released.
 type Cell = Option<Vec<u8>>;
 
-/// A command that a member can be given.
+/// The kinds of commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     Read,
@@ -27,7 +27,7 @@ impl Command {
     pub(crate) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Open];
 }
 
-/// Commands of a kind that fail: so many behind the first ones.
+/// Failing commands of a kind: `times` commands, after the first `after` ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fails {
     pub command: Command,
@@ -35,38 +35,38 @@ pub(crate) struct Fails {
     pub times: u64,
 }
 
-/// What outlives a power cut.
+/// The state that survives a power cut.
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a way to fail")]
 pub(crate) struct Disk {
     pub shape: Shape,
-    /// Any place can be written at any time. Else extents are written from front to back.
+    /// Whether any place can be written at any time. Otherwise extents are written in order.
     pub is_anywhere: bool,
     pub is_gone: bool,
     pub is_read_only: bool,
-    /// It forgets discards: what is released stays as it is, as in a file.
+    /// Whether discards may be ignored, so that released data stays, as in a file.
     pub keeps_released: bool,
-    /// It answers nothing any more: neither well nor with an error.
+    /// Whether commands never complete, neither successfully nor with an error.
     pub is_silent: bool,
-    /// It is gone when it was given that many more commands.
+    /// The number of further commands after which it is gone.
     pub gone_after: Option<u64>,
     /// Places that cannot be read.
     pub unreadable: BTreeSet<u32>,
-    /// The operating system's error that reads end with, if they do.
+    /// The error code of the operating system that all reads fail with, if any.
     pub reads_end_with: Option<i32>,
-    /// Commands that fail, and what the member is for all that.
+    /// Commands that fail without any effect on the member's condition.
     pub fails: Vec<Fails>,
-    /// Commands of each kind that it was given.
+    /// Number of commands of each kind so far.
     pub given: [u64; 4],
     durable: BTreeMap<u32, Vec<u8>>,
-    /// What was written and is not durable, in order.
+    /// Writes that completed but are not durable, in order.
     pending: Vec<(u32, Cell)>,
-    /// What is under way, by number.
+    /// Writes in progress, by command number.
     under_way: BTreeMap<u64, Vec<(u32, Cell)>>,
-    /// Where each extent is written next, if that has an order.
+    /// The next place to write in each extent, if writes are in order.
     next: Vec<u32>,
     commands: u64,
-    /// Times that power was cut: whoever waits for a sync finds out by it.
+    /// Number of power cuts. A sync in progress detects a cut by it.
     cuts: u64,
     last_end: Nanos,
     rng: Rng,
@@ -124,7 +124,7 @@ impl Disk {
         }
     }
 
-    /// Whether this command is one that fails.
+    /// Counts a command, and returns whether it fails.
     fn meets(&mut self, command: Command) -> bool {
         self.given[command as usize] += 1;
         for fails in self.fails.iter_mut().filter(|fails| fails.command == command) {
@@ -138,7 +138,7 @@ impl Disk {
         false
     }
 
-    /// What is durable, and what would be there without a power cut.
+    /// Returns the content as it would be without a power cut: durable and pending writes.
     pub(crate) fn content(&self) -> BTreeMap<u32, Vec<u8>> {
         let mut content = self.durable.clone();
         for (place, cell) in &self.pending {
@@ -150,7 +150,7 @@ impl Disk {
         content
     }
 
-    /// What a place holds.
+    /// Returns the content of a place.
     pub(crate) fn at(&self, place: u32) -> Cell {
         let pending = self.pending.iter().rev().find(|(at, _)| *at == place);
         pending.map_or_else(|| self.durable.get(&place).cloned(), |(_, cell)| cell.clone())
@@ -163,8 +163,8 @@ impl Disk {
         };
     }
 
-    /// Of what was not synced each page is there or not. Where there is an order, the newest pages are
-    /// not, and there are holes among those that were under way only.
+    /// Cuts power: each unsynced page is kept or lost. With ordered writes, only the newest pages
+    /// are lost, and holes appear only among writes in progress.
     pub(crate) fn power_cut(&mut self, rng: &mut Rng) {
         let flying = std::mem::take(&mut self.under_way).into_values().flatten();
         let pending = std::mem::take(&mut self.pending);
@@ -172,7 +172,7 @@ impl Disk {
         let kept = if self.is_anywhere || rng.chance(0.5) {
             pending.len()
         } else {
-            // Whole units: only what is under way is torn.
+            // Whole units: only writes in progress are torn.
             let units = pending.len() as u64 / u64::from(self.shape.append_unit);
             (rng.below(units + 1) * u64::from(self.shape.append_unit)) as usize
         };
@@ -190,7 +190,7 @@ impl Disk {
         self.restart();
     }
 
-    /// Power is cut: what was acknowledged is there, and of each unit under way the last page.
+    /// Cuts power: acknowledged writes are kept, and of each unit in progress its last page.
     pub(crate) fn tear(&mut self) {
         for (place, cell) in std::mem::take(&mut self.pending) {
             self.make_durable(place, cell);
@@ -202,14 +202,14 @@ impl Disk {
         self.restart();
     }
 
-    /// Power is cut: nothing is there but what was synced.
+    /// Cuts power: only synced data is kept.
     pub(crate) fn forget_unsynced(&mut self) {
         self.pending.clear();
         self.under_way.clear();
         self.restart();
     }
 
-    /// Where each extent is written next, by what is there.
+    /// Computes the next place to write in each extent from its content.
     fn restart(&mut self) {
         let per = self.shape.pages_per_extent;
         for (extent, next) in (0..).zip(&mut self.next) {
@@ -221,37 +221,37 @@ impl Disk {
         self.cuts += 1;
     }
 
-    /// Whether a write at a place, or behind it, is on its way.
+    /// Whether a write at or after this place is in progress.
     pub(crate) fn writes_behind(&self, first: u32) -> bool {
         self.under_way.values().flatten().any(|(place, _)| *place >= first)
     }
 
-    /// It answers again; what was under way when it went is lost.
+    /// Makes the member answer again. Writes in progress when it went away are lost.
     pub(crate) fn come_back(&mut self) {
         (self.is_gone, self.is_read_only) = (false, false);
         self.under_way.clear();
     }
 
-    /// Something else lies in a place.
+    /// Replaces the content of a place durably.
     pub(crate) fn put(&mut self, place: u32, bytes: Vec<u8>) {
         self.pending.retain(|(other, _)| *other != place);
         self.durable.insert(place, bytes);
     }
 
-    /// Nothing lies in these places any more.
+    /// Removes the content of these places durably.
     pub(crate) fn wipe(&mut self, places: Range<u32>) {
         self.pending.retain(|(place, _)| !places.contains(place));
         self.durable.retain(|place, _| !places.contains(place));
     }
 
-    /// Changes a bit of what lies in a place; false if nothing does.
+    /// Flips a bit of a place. Returns false if the place has no bytes.
     pub(crate) fn flip(&mut self, place: u32) -> bool {
         let Some(mut bytes) = self.at(place).filter(|bytes| !bytes.is_empty()) else {
             return false;
         };
         let at = self.rng.below(bytes.len() as u64) as usize;
         bytes[at] ^= 1 << self.rng.below(8);
-        // As durable as it was before.
+        // The page stays as durable as it was before.
         match self.pending.iter_mut().rev().find(|(other, _)| *other == place) {
             Some((_, cell)) => *cell = Some(bytes),
             None => self.make_durable(place, Some(bytes)),
@@ -260,14 +260,14 @@ impl Disk {
     }
 }
 
-/// Comes to no end where a member answers nothing.
+/// Never returns while the member is silent.
 async fn answers(disk: &RefCell<Disk>) {
     if disk.borrow().is_silent {
         std::future::pending::<()>().await;
     }
 }
 
-/// The medium. Clones are handles to the same.
+/// The medium. Clones share the same disk.
 #[derive(Clone)]
 pub(crate) struct MemoryMedium {
     handle: Handle,
@@ -282,28 +282,28 @@ impl MemoryMedium {
     fn delay(&self, least: u64) -> runtime::Sleep {
         let rng = &mut self.disk.borrow_mut().rng;
         let span = least + rng.below(4 * least);
-        // Some take much longer, so that others overtake them.
+        // Some commands take much longer, so that others overtake them.
         let span = if rng.chance(0.1) { 8 * span } else { span };
         self.handle.sleep(Nanos(span))
     }
 
-    /// Carries a write out when it has taken its time.
+    /// Writes `cells` after a delay.
     fn write(
         &self,
         cells: Vec<(u32, Cell)>,
     ) -> impl Future<Output = Result<(), MediumError>> + use<> {
         let submitted = self.disk.borrow_mut().submit_write(Command::Write);
         let sleep = self.delay(20_000);
-        // A member that goes has no holes in what it had acknowledged, where that has an order.
+        // With ordered writes, a member that is lost must not have holes in its acknowledged data.
         let order = self.disk.borrow_mut().next_end(self.handle.now());
         let sleep = if self.is_written_anywhere() { sleep } else { self.handle.sleep_until(order) };
         let number = self.disk.borrow().commands;
-        // Without power nothing is under way.
+        // A member that is silent has no writes in progress.
         if submitted.is_ok() && !self.disk.borrow().is_silent {
             self.disk.borrow_mut().under_way.insert(number, cells);
         }
         let disk = Rc::clone(&self.disk);
-        // It goes on whoever waits for it.
+        // The write continues even if its caller stops waiting.
         self.handle.spawn("write", async move {
             sleep.await;
             answers(&disk).await;
@@ -456,7 +456,8 @@ impl Medium for MemoryMedium {
         disk.next[extent.0 as usize] = 0;
         let is_flash = !disk.is_anywhere && !disk.is_gone && !disk.is_read_only;
         if is_flash {
-            // Flash does what concerns a block in order: what was submitted before is erased, too.
+            // Flash runs commands on a block in order, so earlier writes in progress are erased,
+            // too.
             for cells in disk.under_way.values_mut() {
                 cells.retain(|(place, _)| !places.contains(place));
             }
@@ -464,7 +465,7 @@ impl Medium for MemoryMedium {
             disk.durable.retain(|place, _| !places.contains(place));
             disk.unreadable.retain(|place| !places.contains(place));
         }
-        // A discard may be forgotten.
+        // A discard may be ignored.
         let kept = disk.keeps_released.then(|| vec![(places.start, disk.at(places.start))]);
         drop(disk);
         let discarded = || places.map(|place| (place, None)).collect();
@@ -477,7 +478,7 @@ impl Medium for MemoryMedium {
     }
 }
 
-/// It knows nothing of windows: only a host keeps them on it.
+/// The medium has no windows: only a host can keep windows on it.
 impl Windowed for MemoryMedium {
     fn configure_windows(&self, _: bool) -> impl Future<Output = Result<(), MediumError>> + use<> {
         ready(Err(MediumError::Gone))

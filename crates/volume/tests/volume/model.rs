@@ -9,7 +9,7 @@ use crate::trial::{Tally, World, run_trial};
 
 const TRIALS: u64 = 300;
 
-/// Runs a trial; a panic is a complaint, too.
+/// Runs a trial. A panic counts as a complaint, too.
 pub(crate) fn complaint_or_tally(
     seed: u64,
     world: World,
@@ -59,7 +59,7 @@ fn model_agrees_with_a_journal_that_waits_for_no_slot() {
     assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
 }
 
-/// Runs trials by seed. What happened in all of them, if there are as many as usual.
+/// Runs trials by seed. Returns their total tally, if at least the usual number was run.
 fn agree(world_of: fn(u64) -> World, test: &str) -> Option<Tally> {
     let one = from_environment("LEVELHEAD_SEED");
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);

@@ -1,14 +1,14 @@
-//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//! Tests of the tests: some trial must catch each planted fault by its symptoms.
 
 use volume::Fault;
 
 use crate::model::complaint_or_tally;
 use crate::trial::World;
 
-/// Seeds within which a fault must show. Most do at once, the last one at seed 875.
+/// Number of seeds within which a fault must show. Most show at once, the last one at seed 875.
 const WITHIN: u64 = 2_000;
 
-/// What a fault does, in the words of a complaint: some of these. No other counts.
+/// Returns the symptoms of a fault: parts of complaint messages. Other complaints do not count.
 fn symptoms(fault: Fault) -> &'static [&'static str] {
     match fault {
         Fault::ParityNotRotated
@@ -20,7 +20,7 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::LostAsEmpty
         | Fault::RunsWithoutNumbers
         | Fault::MixGenerations => &["wrong bytes"],
-        // Old headers, or discards, land on the next life of the extent.
+        // Old headers or discards overwrite the next life of the extent.
         Fault::ReleaseUnderFill | Fault::SyncAllButOne => {
             &["wrong bytes", "cannot be read", "is gone", "was synced"]
         }
@@ -52,7 +52,7 @@ fn every_planted_fault_is_caught_by_what_it_does() {
             let shown: String =
                 text.split("}: ").last().unwrap_or_default().chars().take(60).collect();
             println!("{fault:?}: seed {seed}{}: {shown}", if is_it { "" } else { " (not it)" });
-            // What goes wrong without the fault as well is none of its doing.
+            // A complaint that also occurs without the fault does not count.
             is_it && complaint_or_tally(seed, world_of(seed), None).is_ok()
         });
         assert!(caught, "{fault:?} was not caught as one of {:?}", symptoms(fault));

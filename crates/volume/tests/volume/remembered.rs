@@ -1,4 +1,5 @@
-//! What is still known when a member was replaced while another one is behind, when two were, and when a path is away for a while.
+//! State that must be remembered: a member is replaced while another is behind, two members are
+//! replaced, or a path is away for a while.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ type Memory = Volume<MemoryMedium>;
 
 const PARITY: Layout = Layout::Parity { chunk_pages: 2 };
 
-/// Of a store.
+/// The shape of members that hold a store.
 const LARGE: Shape = Shape {
     payload_bytes: 4_096,
     page_bytes: 4_096,
@@ -28,7 +29,7 @@ const LARGE: Shape = Shape {
     parallelism: 2,
 };
 
-/// A header and four stripes an extent.
+/// A small shape: an extent is a header and four stripes.
 const SMALL: Shape =
     Shape { payload_bytes: 512, page_bytes: 512, pages_per_extent: 9, extents: 2, ..LARGE };
 
@@ -37,7 +38,7 @@ const TIMED_OUT: i32 = 110;
 
 const EXTENT: ExtentId = ExtentId(0);
 
-/// Members of a volume, and how pages lie on them.
+/// The members of a volume, and its layout.
 struct World {
     layout: Layout,
     shape: Shape,
@@ -72,7 +73,7 @@ impl World {
         }
     }
 
-    /// A run of the volume, and the end of its process.
+    /// Runs the volume, and ends its process.
     fn run<F: Future<Output = ()> + 'static>(
         &self,
         seed: u64,
@@ -88,7 +89,7 @@ impl World {
         self.disks.iter().for_each(|disk| disk.borrow_mut().tear());
     }
 
-    /// Members that lack something before any is filled.
+    /// Returns the members that are behind before any is filled.
     fn behind_at_opening(&self) -> Vec<usize> {
         let rt = Runtime::new(9);
         let setup = self.setup(&rt.handle());
@@ -97,7 +98,7 @@ impl World {
         })
     }
 
-    /// A store that [`Self::run_store`] wrote is opened, and all of it read.
+    /// Opens a store that [`Self::run_store`] wrote, and reads all of it.
     fn read_store(&self, seed: u64, writes: u64) -> Result<(), OpenError> {
         let rt = Runtime::new(seed);
         let (handle, setup) = (rt.handle(), self.setup(&rt.handle()));
@@ -112,7 +113,7 @@ impl World {
         })
     }
 
-    /// A store is opened, written to and left.
+    /// Opens a store, writes to it, and drops it.
     fn run_store(&self, seed: u64, writes: u64) -> Result<(), OpenError> {
         let rt = Runtime::new(seed);
         let (handle, setup) = (rt.handle(), self.setup(&rt.handle()));
@@ -169,7 +170,7 @@ async fn unreadable(volume: &Memory) -> Vec<u32> {
     failed
 }
 
-/// The store is written without the first member, which comes back when the last one was replaced.
+/// Writes the store without the first member, which comes back after the last member was replaced.
 fn refused_without_what_one_missed(world: &World, runs: u64) {
     world.disk(0).is_gone = true;
     for run in 0..runs {
@@ -187,7 +188,7 @@ fn refused_without_what_one_missed(world: &World, runs: u64) {
 #[test]
 fn a_store_written_without_one_member_is_refused_when_another_one_was_replaced() {
     for runs in [1, 2, 8] {
-        // The first one was never there, or for a time.
+        // The first member was absent from the start, or for a time.
         refused_without_what_one_missed(&World::new(PARITY, LARGE, 3), runs);
         let world = World::new(PARITY, LARGE, 3);
         world.run_store(1, 300).expect("it is new");
@@ -227,15 +228,15 @@ fn a_member_in_doubt_keeps_what_it_may_have_alone() {
     }
 }
 
-/// The last member was replaced, and `is_away` says whether reads of the first one fail. What came of the members that others were filled from, and of
-/// lost pages.
+/// The last member was replaced, and `is_away` switches failures of the others' reads. Checks that
+/// none of the members it is filled from counts as failed, and that no page is lost.
 fn filled_while_away(layout: Layout, members: u64, is_away: fn(&mut Disk, bool)) {
     let world = World::new(layout, SMALL, members);
     world.run(1, |_, volume| async move { write_all(&volume).await });
     let (first, last) = (Rc::clone(&world.disks[0]), members as usize - 1);
     world.replace(last);
     let others: Vec<_> = world.disks[..last].iter().map(Rc::clone).collect();
-    // Of mirrors all others are away.
+    // With mirrors all other members are away.
     let away = if layout == Layout::Mirrored { others.clone() } else { vec![first] };
     world.run(2, move |handle, volume| async move {
         for disk in &away {
@@ -298,8 +299,9 @@ fn a_member_that_is_replaced_while_its_filling_is_put_off_is_filled_at_once() {
     });
 }
 
-/// A sync is asked for; another one finds that a member is lost before anybody waits for the first. How they are waited for says `ends`. Who is behind once power has
-/// failed, with nothing there but what was durable when the first one was acknowledged.
+/// Requests a sync. A second sync finds a lost member before the first is awaited. `ends` awaits
+/// them in some order. Then power fails, and only data that was durable at the end of `ends` is
+/// kept. Returns the members that are behind afterwards.
 fn behind_after<F: Future<Output = ()> + 'static>(
     seed: u64,
     ends: impl FnOnce(Handle, Syncs, Syncs) -> F + 'static,
@@ -342,7 +344,8 @@ fn a_sync_that_was_asked_for_before_a_member_was_lost_makes_the_note_of_that_dur
 
 #[test]
 fn a_sync_waits_for_the_note_that_another_one_writes() {
-    // Before it notes anything the other one syncs; then it writes headers, and syncs these.
+    // Before it notes anything the second sync syncs the members; then it writes headers, and syncs
+    // these.
     for (seed, micros) in (0..40).flat_map(|seed| (0..1_500).step_by(50).map(move |it| (seed, it)))
     {
         let behind = behind_after(seed, move |handle, asked, other| async move {
@@ -370,8 +373,8 @@ fn pages_that_are_lost_side_by_side_do_not_hold_up_a_filling() {
     });
 }
 
-/// Power failed while the first extent of a new store was opened: one member has its header. Were another one lost, nothing would say that it did not
-/// have the extent.
+/// Power failed while the first extent of a new store was opened: one member has its header. If
+/// another member were lost, nothing would show that it did not have the extent.
 #[test]
 fn who_has_a_header_that_does_not_count_is_behind_until_that_is_gone_for_good() {
     for lost in [1, 2] {
@@ -397,7 +400,8 @@ fn who_has_a_header_that_does_not_count_is_behind_until_that_is_gone_for_good() 
     }
 }
 
-/// Power failed before the manifest spoke of an extent of objects, and then nothing of it can be read but its headers.
+/// Power failed before the manifest referred to an extent of objects. Afterwards only the headers
+/// of the extent can be read.
 #[test]
 fn an_extent_of_data_that_nobody_needs_and_that_cannot_be_read_keeps_no_store_shut() {
     let world = World::new(PARITY, LARGE, 3);
@@ -417,7 +421,8 @@ fn an_extent_of_data_that_nobody_needs_and_that_cannot_be_read_keeps_no_store_sh
     world.run_store(3, 10).expect("the manifest does not refer to it");
 }
 
-/// Of three members the last one is replaced, its place filled, and the store written; then the one that was there before comes back.
+/// Returns three members of which the last was replaced and filled, and the store written; then the
+/// former last member was put back.
 fn with_a_former_member() -> World {
     let world = World::new(PARITY, LARGE, 3);
     world.run_store(1, 300).expect("all are there");
@@ -455,7 +460,7 @@ fn a_member_that_was_replaced_stands_in_for_no_one() {
     world.run_store(4, 0).expect_err("two members lack what was written");
 }
 
-/// As an operator puts it back: nobody was told.
+/// An operator puts back an older copy, and the volume was not notified.
 #[test]
 fn an_older_copy_of_a_member_lacks_all() {
     for runs in 1..4 {
@@ -478,7 +483,7 @@ fn an_older_copy_of_a_member_lacks_all() {
     }
 }
 
-/// What the others have noted of it stays while it is away, whatever else is written to them.
+/// The others' notes of its absence are kept while it is away, despite other writes to them.
 #[test]
 fn a_member_that_missed_something_is_filled_when_it_comes_back_a_run_later() {
     let world = World::new(PARITY, SMALL, 3);

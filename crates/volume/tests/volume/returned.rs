@@ -1,4 +1,4 @@
-//! Members that come back after the others went on without them.
+//! Members that come back after the others continued without them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ const SHAPE: Shape = Shape {
     parallelism: 2,
 };
 
-/// A volume from one power cut to the next, and again.
+/// The disks of a volume, over several runs with power cuts between them.
 struct Cycle {
     layout: Layout,
     disks: Vec<Rc<RefCell<Disk>>>,
@@ -42,7 +42,7 @@ impl Cycle {
         }
     }
 
-    /// A run of the volume.
+    /// Runs the volume once.
     fn run<F: Future<Output = ()> + 'static>(
         &self,
         seed: u64,
@@ -57,7 +57,7 @@ impl Cycle {
         });
     }
 
-    /// Power is cut: one member has what it was given, the others what they were synced with.
+    /// Cuts power: one member keeps all acknowledged data, the others only synced data.
     fn cut_all_but(&self, member: usize) {
         for (other, disk) in self.disks.iter().enumerate() {
             let mut disk = disk.borrow_mut();
@@ -78,7 +78,7 @@ async fn write_row(volume: &Volume<MemoryMedium>, row: u32, mark: u8) {
     volume.append(PageNo(row * unit), pages, IoClass::Journal).await.expect("it is written");
 }
 
-/// Every page of the first stripe is as it was written, whoever is asked.
+/// Checks that every page of the first stripe has the written bytes, read from any source.
 async fn assert_all_are(volume: &Volume<MemoryMedium>, mark: u8) {
     assert_row_is(volume, 0, mark).await;
 }
@@ -99,8 +99,9 @@ async fn assert_row_is(volume: &Volume<MemoryMedium>, row: u32, mark: u8) {
     }
 }
 
-/// An extent is opened so many times, with growing generations. Power fails before anything is synced, one member has it
-/// all the same, and stays away. A store that knows of nothing opens the extent anew.
+/// Opens an extent `openings` times, with increasing generations. Power fails before anything is
+/// synced; one member keeps the data all the same, and stays away. A store that does not know of
+/// these openings opens the extent again.
 fn opened_again_without(cycle: &Cycle, away: usize, openings: u64) {
     cycle.run(1, move |volume| async move {
         for generation in 1..=openings {
@@ -143,8 +144,9 @@ fn what_a_member_missed_is_not_told_by_a_generation_that_was_given_twice() {
     }
 }
 
-/// A member was filled with an extent, and only it keeps the header that says so: power fails before the others are synced.
-/// They go on without it, and their headers seem to say already that it is missing.
+/// Fills a member with an extent. Then power fails before the others are synced, so only this
+/// member has the header that marks it as filled. The others continue without it, and their headers
+/// seem to note its absence already.
 fn gone_on_without_after_it_was_filled(cycle: &Cycle, away: usize) {
     cycle.disks[away].borrow_mut().is_gone = true;
     cycle.run(1, |volume| async move {

@@ -1,4 +1,4 @@
-//! A store on a volume of which a member rots: pages of the index are rebuilt, whoever reads them.
+//! A store on a volume with a rotting member: pages of the index are rebuilt for every reader.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ fn rot(disk: &RefCell<Disk>) {
     assert!(flipped.count() > 100, "hardly anything is there");
 }
 
-/// Overwrites keys, every fourth of them in each round but the first.
+/// Writes all keys in the first round, and every fourth of them in each later round.
 async fn write(engine: &Store, round: u64) {
     for key in (0..KEYS).filter(|key| round < 1 || mix64(key ^ round << 32).is_multiple_of(4)) {
         let value = Value::Synthetic { seed: key + round, len: 300 };
@@ -58,8 +58,8 @@ fn a_store_merges_scans_and_collects_rotten_pages_of_its_index() {
     run(44, true);
 }
 
-/// Where space is short memtables are flushed while their last groups are still being written to the log, and
-/// snapshots expire.
+/// With little space, memtables are flushed while their last groups are still being written to the
+/// log, and snapshots expire.
 #[test]
 fn a_store_with_little_space_goes_on_with_rotten_pages() {
     run(36, false);
@@ -81,7 +81,7 @@ fn run(extents: u32, scans: bool) {
     };
     let volume = Volume::create(setup).expect("they fit");
     let mut tree = tree_setup(&handle, &cores, &volume);
-    // Nothing is pinned, so that every part of the index is read.
+    // No level is pinned, so that every part of the index is read.
     tree.options = TreeOptions { pinned_levels: Some(0), ..tree.options };
     tree.surroundings.index_dram_bytes = 256 << 10;
     tree.surroundings.iterator_dram_bytes = 64 << 10;

@@ -1,4 +1,5 @@
-//! A store on a volume of NVM sets: power is cut, a set is lost, and what was acknowledged is there.
+//! A store on a volume of NVM sets: after a power cut and the loss of a set, acknowledged data is
+//! still readable.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ pub(crate) fn tree_setup<M: Medium + Clone>(
     }
 }
 
-/// The newest value of each key: acknowledged, and asked for.
+/// For each key the newest value acknowledged, and the newest value requested.
 pub(crate) type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
 
 pub(crate) async fn write<M: Medium>(engine: Engine<M>, client: u64, rounds: u64, asked: Asked) {

@@ -1,8 +1,8 @@
-//! One trial: a volume, a model of it, and what happens to both, all from a seed.
+//! One trial: a volume, a model of it, and random events on both, all from a seed.
 //!
-//! What was synced must read back as long as the layout stands what was lost, and an error is the worst
-//! that may come of more. Wrong bytes are never given without one, but where a bit was flipped: there
-//! the reader notices, as a store does, and asks for the page to be rebuilt.
+//! Synced data must read back as long as the layout tolerates the losses; beyond that, an error is
+//! the worst allowed result. Reads never return wrong bytes without an error, except of a page with
+//! a flipped bit. There the reader notices, as a store does, and requests a rebuild.
 
 mod harm;
 mod known;
@@ -22,7 +22,7 @@ use self::known::{Filled, Model};
 pub(crate) use self::world::World;
 use crate::memory::{Disk, MemoryMedium};
 
-/// What happened in trials.
+/// Counts of events in trials.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Tally {
     pub volume: VolumeStats,
@@ -87,7 +87,7 @@ struct Life {
     seed: u64,
 }
 
-/// Runs the trial of `seed`; an error says what the volume did wrong.
+/// Runs the trial of `seed`. An error describes the volume's mistake.
 pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result<Tally, String> {
     let rng = &mut Rng::derive(seed, "trial");
     let disk =
@@ -155,7 +155,7 @@ fn setup(
         members: disks.iter().map(|disk| MemoryMedium::new(handle, disk)).collect(),
         options: Options {
             refill_bytes_per_second: 5_000_000,
-            // No page that cannot be read is read later.
+            // A page that is unreadable once stays unreadable, so retries are useless.
             refill_retries: 0,
             hedge_after: world.hedge_after,
             ..Options::new(world.layout, 7)
@@ -164,7 +164,7 @@ fn setup(
     }
 }
 
-/// Power is cut: what was not synced may be there or not.
+/// Cuts power: unsynced data may be kept or lost.
 fn cut(disks: &[Rc<RefCell<Disk>>], model: &mut Model, rng: &mut Rng) {
     for disk in disks {
         disk.borrow_mut().power_cut(rng);
@@ -175,7 +175,7 @@ fn cut(disks: &[Rc<RefCell<Disk>>], model: &mut Model, rng: &mut Rng) {
     }
 }
 impl Life {
-    /// Appends go on where the volume, and the model, say.
+    /// Continues appends at the place given by the volume and the model.
     async fn resume(&mut self) {
         if self.is_whole() && !self.has_hidden_loss() {
             self.model.borrow_mut().missing.clear();
@@ -187,9 +187,10 @@ impl Life {
             let extent = self.model.borrow().extents.get(&id).map(|e| e.rows.is_empty());
             let is_known = extent == Some(false);
             if !is_known && frontier > 0 && !self.model.borrow().is_beyond {
-                // A release that power cut short. Or the extent was opened again, nothing in it was synced,
-                // and what is there was left over on a mirror that could not be told of the release: a
-                // store finds none of its pages there, and does not go on behind them either.
+                // A release was cut short by a power failure. Or the extent was opened again,
+                // nothing in it was synced, and its data was left on a mirror that missed the
+                // release. A store finds no pages of its own there, and does not append after them
+                // either.
                 if let Err(error) = self.volume.release(ExtentId(id)).await {
                     let mut model = self.model.borrow_mut();
                     self.complain_unless_beyond(&mut model, &format!("release of {id}: {error}"));
@@ -200,14 +201,14 @@ impl Life {
             let behind = extent.rows.keys().next_back().map_or(0, |row| row + 1);
             extent.next = if self.world.is_anywhere { behind } else { frontier / unit };
             let is_lost = extent.next < behind;
-            // What was torn may say that it is full.
+            // An extent with torn members may count as full.
             if is_lost && !model.is_beyond {
                 let what =
                     format!("extent {id} goes on at {frontier}, and stripe {behind} was synced");
                 model.complaints.push(what);
             }
         }
-        // The store knows nothing in it, and opens it again.
+        // The store has no data in these extents, and opens them again.
         let empty: Vec<u32> = {
             let model = self.model.borrow();
             let is_empty = |e: &Filled| e.rows.is_empty();
@@ -220,7 +221,7 @@ impl Life {
 
     async fn step(&mut self) {
         if self.world.windows.is_some() {
-            // What is answered from memory takes no time at all.
+            // Operations served from memory take no virtual time.
             self.handle.sleep(Nanos(500)).await;
         }
         match self.rng.below(100) {

@@ -1,4 +1,4 @@
-//! Windows on a simulated drive: the rules hold, and what is read is what was written.
+//! Windows on a simulated drive: the rules are kept, and reads return the written bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use volume::{BlockRange, Volume, parity};
 
 use crate::store;
 
-/// Windows of a hundredth of the paper's.
+/// Returns a drive whose windows last a hundredth of those of the paper.
 fn profile() -> SsdProfile {
     let mut profile = store::profile();
     let plm = profile.plm.as_mut().expect("it has windows");
@@ -21,14 +21,14 @@ fn profile() -> SsdProfile {
     profile
 }
 
-/// A cache of some tens of stripes.
+/// Returns options with a cache of some tens of stripes.
 fn options() -> WindowOptions {
     WindowOptions { cache_bytes: 64 * 6 * 4_096, ..WindowOptions::O_VIGIL }
 }
 
 type Sets = Volume<BlockRange<Ssd>>;
 
-/// What was acknowledged, by page; and what was synced.
+/// The pages acknowledged, and the pages synced.
 #[derive(Default)]
 struct Model {
     pages: BTreeMap<u32, u64>,
@@ -56,7 +56,7 @@ impl World {
         Self { handle: handle.clone(), sets, model: Rc::default() }
     }
 
-    /// Fills extents one after the other with a sync after each few stripes, and releases the oldest.
+    /// Fills extents in sequence, with a sync after every few stripes, and releases the oldest.
     async fn write(self, pause: Nanos, kept: u32) {
         let (shape, mut seed) = (self.sets.shape(), 0);
         for turn in 0_u32.. {
@@ -97,7 +97,7 @@ impl World {
         self.sets.release(extent).await.expect("it is released");
     }
 
-    /// Reads what was acknowledged. Longest time of a read.
+    /// Reads acknowledged pages. Records the longest latency of a read.
     async fn read(self, class: IoClass, pause: Nanos, longest: Rc<Cell<Nanos>>) {
         let mut rng = self.handle.rng(class.name());
         loop {
@@ -114,7 +114,7 @@ impl World {
             if since > Nanos::from_millis(200) {
                 longest.set(took.max(longest.get()));
             }
-            // It may have been released meanwhile.
+            // The page may have been released meanwhile.
             if self.model.borrow().pages.get(&page) == Some(&seed) {
                 assert!(parity::is_same(found.bytes(), page_of(seed).bytes()), "page {page}");
             }
@@ -175,7 +175,7 @@ fn the_rules_hold_and_reads_are_undisturbed() {
     }
 }
 
-/// What of the model is not as it should be in a volume that was put together again.
+/// Checks the synced pages in a reassembled volume.
 async fn check(sets: &Sets, synced: &BTreeMap<u32, u64>, what: &str) {
     assert!(synced.len() > 100, "{what}: {} pages were synced", synced.len());
     for (page, seed) in synced {

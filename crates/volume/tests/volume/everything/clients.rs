@@ -1,6 +1,7 @@
-//! Clients of a store of which members fail: writers, readers, takers of snapshots and iterators, one that compacts.
+//! Clients of a store with failing members: writers, readers, snapshots, iterators, and a
+//! compaction.
 //!
-//! Each says what it waits for, so that one that waits for ever is named.
+//! Each client registers the operation it waits for, so that an operation that hangs can be named.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,21 +16,21 @@ use crate::faults::Memory;
 use crate::store::Asked;
 
 pub(crate) const WRITERS: u64 = 3;
-/// Keys of a writer that are written one by one.
+/// Number of keys of a writer that are written individually.
 const SINGLE: u64 = 50;
-/// Keys from here on are written as twins: a batch writes this one and the one that is as far behind.
+/// Keys from here on are twins: a batch writes such a key together with the key `TWINS` above it.
 const TWINS: u64 = 10_000;
 
-/// What clients know, and what goes wrong.
+/// The expected state, and the complaints.
 pub(crate) struct Clients {
     pub handle: Handle,
     pub asked: Asked,
-    /// Something has failed, so that errors are no complaints.
+    /// Whether a command has failed; then errors of operations are no complaints.
     pub has_failed: Rc<Cell<bool>>,
-    /// Clients end before their next operation.
+    /// Whether clients end before their next operation.
     pub is_over: Cell<bool>,
     pub complaints: RefCell<Vec<String>>,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded.
     pub done: Cell<u64>,
     waiting: RefCell<BTreeMap<u64, &'static str>>,
     calls: Cell<u64>,
@@ -49,12 +50,12 @@ impl Clients {
         })
     }
 
-    /// Operations that have not ended.
+    /// Returns the operations in progress.
     pub(crate) fn waiting(&self) -> Vec<&'static str> {
         self.waiting.borrow().values().copied().collect()
     }
 
-    /// Carries an operation out, and says meanwhile that it is waited for.
+    /// Runs an operation, registered as in progress meanwhile.
     pub(crate) async fn call<T>(
         &self,
         what: &'static str,
@@ -71,7 +72,7 @@ impl Clients {
         self.complaints.borrow_mut().push(what);
     }
 
-    /// The outcome, unless it is an error; one that nothing has failed for is a complaint.
+    /// Returns the value of an outcome. An error without a failure that explains it is a complaint.
     fn good<T>(&self, what: &str, outcome: Result<T, EngineError>) -> Option<T> {
         let is_allowed = |error: &EngineError| {
             let expires =
@@ -100,7 +101,7 @@ impl Clients {
         self.asked.borrow().get(&key).map_or(0, |rounds| rounds.1)
     }
 
-    /// The next round of a key is asked for.
+    /// Starts the next round of a key, and returns its number.
     fn begin_round(&self, key: u64) -> u64 {
         let mut asked = self.asked.borrow_mut();
         let newest = &mut asked.entry(key).or_default().1;
@@ -112,7 +113,7 @@ impl Clients {
         self.asked.borrow_mut().entry(key).or_default().0 = round;
     }
 
-    /// The keys that are there, in order, and the round that each was written in; nothing if that failed.
+    /// Returns all keys in order with the rounds that wrote them; `None` on an error.
     pub(crate) async fn pairs_of(&self, engine: &Engine<Memory>) -> Option<BTreeMap<u64, u64>> {
         let mut iterator = self.good("iterator", engine.create_iterator(None))?;
         let (mut found, mut is_first) = (BTreeMap::new(), true);
@@ -133,7 +134,7 @@ impl Clients {
         }
     }
 
-    /// Writes some keys, one after the other, until that is refused.
+    /// Writes some keys in sequence, until a write fails.
     pub(crate) async fn write_some(&self, engine: &Engine<Memory>) {
         for key in 0..60 {
             let (round, name) = (self.begin_round(key), key.to_be_bytes());
@@ -169,7 +170,7 @@ async fn step(iterator: &mut EngineIterator<Memory>, is_first: bool) -> Result<S
     }
 }
 
-/// Whether that round of a key deletes it.
+/// Whether this round of a key deletes it.
 fn is_delete(round: u64) -> bool {
     round.is_multiple_of(5)
 }
@@ -179,7 +180,7 @@ fn value_of(key: u64, round: u64) -> Option<Value> {
     (!is_delete(round)).then_some(Value::Synthetic { seed: round, len: len as u32 })
 }
 
-/// The round that a value was written in.
+/// Returns the round that wrote a value.
 pub(crate) fn round_of(value: Option<Value>) -> Option<u64> {
     value.map(|value| match value {
         Value::Synthetic { seed, .. } => seed,
@@ -187,7 +188,7 @@ pub(crate) fn round_of(value: Option<Value>) -> Option<u64> {
     })
 }
 
-/// The first round from `low` to `high` that may have left this.
+/// Returns the first round from `low` to `high` that matches the value found.
 pub(crate) fn check(key: u64, found: Option<u64>, low: u64, high: u64) -> Result<u64, String> {
     let is_it = |round: &u64| match found {
         Some(found) => *round == found && !is_delete(found),
@@ -197,7 +198,7 @@ pub(crate) fn check(key: u64, found: Option<u64>, low: u64, high: u64) -> Result
     (low..=high).find(is_it).ok_or_else(wrong)
 }
 
-/// The key that is written along with this one.
+/// Returns the key that is written in the same batch.
 pub(crate) fn twin_of(key: u64) -> Option<u64> {
     (TWINS..2 * TWINS).contains(&key).then_some(key + TWINS)
 }
@@ -213,7 +214,7 @@ impl Client {
     async fn run(mut self) {
         let mut refused = 0;
         while !self.clients.is_over.get() && refused < 20 {
-            // What is in memory takes no time.
+            // Operations served from memory take no virtual time.
             self.clients.handle.sleep(Nanos(1 + self.rng.below(100_000))).await;
             let succeeded = match self.number {
                 0..WRITERS => self.write().await,
@@ -282,7 +283,7 @@ impl Client {
         true
     }
 
-    /// A snapshot is kept for a while, and read with two gets of a batch.
+    /// Keeps a snapshot for a while, and reads it with two gets of twins.
     async fn read_snapshot(&mut self) -> bool {
         let clients = &self.clients;
         let (asked, key) = (clients.asked.borrow().clone(), TWINS + self.rng.below(15));
@@ -306,7 +307,7 @@ impl Client {
         true
     }
 
-    /// All that a snapshot has, in order.
+    /// Scans a snapshot in order.
     async fn scan(&mut self) -> bool {
         self.clients.handle.sleep(Nanos(self.rng.below(3_000_000))).await;
         let asked = self.clients.asked.borrow().clone();
@@ -319,13 +320,13 @@ impl Client {
 
     async fn compact(&mut self) -> bool {
         self.clients.handle.sleep(Nanos(self.rng.below(40_000_000))).await;
-        // A store may be full for a moment of what snapshots hold.
+        // The store may be full for a moment, because of snapshots.
         let compact = self.clients.call("compact", self.engine.compact()).await;
         compact.is_ok()
     }
 }
 
-/// Whether what was found is what was asked for, of all keys.
+/// Checks the rounds found of all keys against the expected state.
 pub(crate) fn check_all(
     asked: &BTreeMap<u64, (u64, u64)>,
     found: &BTreeMap<u64, u64>,

@@ -1,5 +1,5 @@
-//! Each command of a commit, of the opening of an extent and of a filling fails, once, for a while and for good, of one member, of two
-//! and of all; and power is cut behind each of them.
+//! Every command of a commit, of an extent opening, and of a filling fails: once, for a while, and
+//! for good; on one member, two, and all. Power is also cut after each of them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,16 +13,16 @@ use super::{FILLS_WITHIN, history::with_data};
 use crate::faults::{MEMBERS, Memory, SHAPE, World};
 use crate::memory::{Command, Disk, Fails};
 
-/// What is done behind an opening.
+/// The work after an opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Script {
-    /// Pairs are written, and brought into the index: extents are opened and released meanwhile.
+    /// Writes pairs and flushes them into the index, which opens and releases extents.
     Commit,
-    /// A blank member is filled.
+    /// Fills an empty member.
     Filling,
 }
 
-/// The member that is blank.
+/// The member that is empty.
 const BLANK: usize = 1;
 
 fn given(world: &World) -> [u64; 4] {
@@ -30,15 +30,15 @@ fn given(world: &World) -> [u64; 4] {
     [of(0), of(1), of(2), of(3)]
 }
 
-/// How a script left a volume.
+/// The state of a volume after a script.
 struct Left {
-    /// Pages were given up for lost.
+    /// Whether pages were declared lost.
     has_lost_pages: bool,
-    /// No member lacks anything.
+    /// Whether no member lacks data.
     is_whole: bool,
 }
 
-/// Runs the script until that many commands were given, or to its end.
+/// Runs the script until `until` commands were submitted, or to its end.
 fn run(world: &World, script: Script, until: u64) -> Result<Left, String> {
     let rt = Runtime::new(3);
     let (handle, setup) = (rt.handle(), world.setup(&rt.handle()));
@@ -82,7 +82,7 @@ fn run(world: &World, script: Script, until: u64) -> Result<Left, String> {
     }
 }
 
-/// A store with data, of which a member is blank if it is to be filled.
+/// Returns the members of a store with data, one of them empty if the script fills it.
 fn prepared(script: Script) -> World {
     let world = with_data(1);
     if script == Script::Filling {
@@ -92,7 +92,7 @@ fn prepared(script: Script) -> World {
     world
 }
 
-/// Every command fails. Returns how many stores were opened again.
+/// Fails every command. Returns the number of stores that were opened again.
 fn every_failure(script: Script, step: u64) -> Result<u64, String> {
     let world = prepared(script);
     let whole = world.fork();
@@ -118,7 +118,8 @@ fn every_failure(script: Script, step: u64) -> Result<u64, String> {
     Ok(runs)
 }
 
-/// Power is cut, all is well again, and the store is opened. Where pages were given up no member may be missing.
+/// Cuts power, mends all failures, and opens the store. If pages were declared lost, opening may
+/// fail.
 fn end(world: &World, number: u64, has_lost_pages: bool) -> Result<(), String> {
     let rng = &mut Rng::new(number);
     world.mend();
@@ -126,8 +127,8 @@ fn end(world: &World, number: u64, has_lost_pages: bool) -> Result<(), String> {
     open_whole(world, rng.next_u64(), None, has_lost_pages)
 }
 
-/// Power is cut behind every command, of one member first, or of all. A member is lost then. While another one is
-/// still behind, the store may refuse to open.
+/// Cuts power after every command, of one member first, or of all. Then a member is lost; while
+/// another one is still behind, the store may refuse to open.
 fn every_cut(script: Script, step: u64) -> Result<u64, String> {
     let world = prepared(script);
     let whole = world.fork();
@@ -150,7 +151,8 @@ fn every_cut(script: Script, step: u64) -> Result<u64, String> {
             }
             let away = (until as usize / 3) % MEMBERS;
             let opened = open_away(&fork, until, away);
-            // Beyond what the layout stands it may refuse, and not open with less.
+            // Beyond the tolerance of the layout the store may refuse to open, but must not open
+            // with less data.
             let may_refuse = |error: &String| !is_whole && error.contains("does not open");
             match opened {
                 Err(error) if !may_refuse(&error) => {
@@ -169,7 +171,8 @@ fn open_away(world: &World, seed: u64, away: usize) -> Result<(), String> {
     open_for_good(&fork, seed, false)
 }
 
-/// The store opens though no header of a member can be read, beside one that is being filled: each extent can.
+/// Opens the store while no header of one member can be read and another member is being filled.
+/// Each extent is still readable.
 fn open_in_doubt(world: &World, seed: u64, member: usize) -> Result<(), String> {
     let fork = world.fork();
     let headers = (0..SHAPE.extents).map(|id| id * SHAPE.pages_per_extent);

@@ -1,4 +1,4 @@
-//! One history: lives of a store, what happens to its members in each, and what is asked of it.
+//! One history: lives of a store, the failures of its members in each life, and the checks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,27 +13,29 @@ use super::{FILLS_WITHIN, PATIENCE, Tally};
 use crate::faults::{MEMBERS, Memory, SHAPE, World};
 use crate::memory::{Command, Disk, Fails, MemoryMedium};
 
-/// A life of the store, from an opening to a cut.
+/// A life of the store, from an opening to a stop.
 pub(crate) struct Life {
     pub clients: Rc<Clients>,
-    /// How the opening ended, when it has.
+    /// The result of the opening, once it has ended.
     pub opened: RefCell<Option<Result<Store, OpenError>>>,
 }
 
-/// One history: the members and what is known of them.
+/// One history: the members and the expected state.
 pub(crate) struct History {
     pub seed: u64,
     world: World,
     rng: Rng,
     is_new: bool,
-    /// A page was given up for good: no member may be lost any more.
+    /// Whether a page was declared lost for good; then no member may be lost any more.
     has_lost_pages: bool,
-    /// All members have all: any one of them may be lost.
+    /// Whether all members have all data; then any one of them may be lost.
     is_whole: bool,
-    /// How often all was mended: what was to fail from a later moment on does not.
+    /// Number of times that all failures were mended. A failure scheduled before the last mending
+    /// does not happen.
     mended: Rc<Cell<u32>>,
-    /// Members that were replaced, with all that they had, and copies of others; and what draws when one of them takes its place again. In every third history:
-    /// those that failed once happen as they did.
+    /// Replaced members with their data, and copies of members. `returns` is the random source for
+    /// their return. It is set in every third history only, so that failures found earlier with the
+    /// other seeds still replay.
     former: Vec<(usize, Disk)>,
     returns: Option<Rng>,
     pub story: Vec<String>,
@@ -77,7 +79,7 @@ impl History {
         Ok(())
     }
 
-    /// The store is opened, used, and stopped.
+    /// Opens the store, uses it, and stops it.
     fn live(&mut self) -> Result<(), String> {
         let has_failed = Rc::new(Cell::new(self.has_lost_pages));
         self.change_members(&has_failed);
@@ -107,7 +109,7 @@ impl History {
         Ok(())
     }
 
-    /// No page is taken for lost before a filling has tried for seconds to read it.
+    /// Checks that no page is declared lost before filling has retried for seconds.
     fn check_patience(&self, life: &Life) -> Result<(), String> {
         match &*life.opened.borrow() {
             Some(Ok(store)) if !self.has_lost_pages && store.volume.stats().lost_pages > 0 => {
@@ -123,7 +125,8 @@ impl History {
         setup
     }
 
-    /// A member is replaced by a blank one, where that may be, or stays away for a life.
+    /// At random, replaces a member by an empty or former one, spoils its headers, or takes it away
+    /// for a life.
     #[expect(clippy::same_functions_in_if_condition, reason = "each draws anew")]
     fn change_members(&mut self, has_failed: &Rc<Cell<bool>>) {
         let member = self.rng.below(MEMBERS as u64) as usize;
@@ -152,7 +155,7 @@ impl History {
         self.is_whole = false;
     }
 
-    /// Mostly one that was in the place of a member before, if there is one.
+    /// Returns a former drive of the member's place, mostly, if one exists.
     fn former_of(&mut self, member: usize) -> Option<Disk> {
         let returns = self.returns.as_mut()?;
         let formers: Vec<_> =
@@ -161,7 +164,7 @@ impl History {
         returns.chance(0.8).then(|| self.former.swap_remove(*drawn).1)
     }
 
-    /// Sometimes a copy is made of a member.
+    /// Sometimes copies a member.
     fn copy_one(&mut self) {
         let Some(returns) = &mut self.returns else { return };
         if returns.chance(0.4) {
@@ -175,7 +178,7 @@ impl History {
         Disk::new(SHAPE, true, self.rng.next_u64())
     }
 
-    /// Commands of members begin to fail now and later, and succeed again.
+    /// Makes commands of members fail, now and later, and succeed again afterwards.
     fn start_failing(&mut self, handle: &Handle, has_failed: &Rc<Cell<bool>>) {
         if self.rng.chance(0.3) {
             return;
@@ -219,7 +222,8 @@ impl History {
         }
     }
 
-    /// Clients come to their end, and members are filled where nothing fails any more. Returns whether the store goes on.
+    /// Mends all failures, ends the clients, and waits until the members are filled. Returns
+    /// whether the store continues.
     fn end_quietly(&mut self, rt: &Runtime, life: &Life) -> Result<bool, String> {
         self.tally.quiet_ends += 1;
         let (clients, mends) = (&life.clients, self.rng.chance(0.7));
@@ -250,14 +254,14 @@ impl History {
         }
         let (failed, behind) = (volume.failed_members(), volume.members_behind());
         self.has_lost_pages |= self.lost_any(volume);
-        // What rotted is known to be whole only when it has been read again.
+        // A rotted member is known to be whole only after its headers were read again.
         let is_read = volume.unread_members().is_empty();
         self.is_whole = failed.is_empty() && behind.is_empty() && is_read && !self.has_lost_pages;
         self.story.push(format!("quiet: {failed:?} failed, {behind:?} behind"));
         Ok(true)
     }
 
-    /// Nothing fails any more, but members that are away stay away.
+    /// Mends all failures; members that are away stay away.
     fn mend(&self) {
         self.mended.set(self.mended.get() + 1);
         for disk in &self.world.disks {
@@ -269,7 +273,8 @@ impl History {
         self.has_lost_pages || volume.stats().lost_pages > 0
     }
 
-    /// A fresh member takes the place of one while the store is open, where the others have all. Clients go on then.
+    /// Replaces a member of the open store by a fresh one, if the others have all data. The clients
+    /// continue.
     fn replace_in_place(&mut self, rt: &Runtime, life: &Rc<Life>) -> bool {
         let opened = life.opened.borrow();
         let Some(Ok(store)) = opened.as_ref() else { return false };
@@ -293,7 +298,7 @@ impl History {
         true
     }
 
-    /// Power is cut at other moments of each member, or the process is killed.
+    /// Cuts power, at a different moment for each member, or kills the process.
     fn cut(&mut self, rt: &Runtime, life: &Life) -> Result<(), String> {
         let is_filling = match &*life.opened.borrow() {
             None => {
@@ -366,7 +371,7 @@ fn complaint_of(life: &Life) -> Result<(), String> {
     life.clients.complaints.borrow().first().map_or(Ok(()), |first| Err(first.clone()))
 }
 
-/// A store that was written for a while and stopped, all members whole.
+/// Returns the members of a store that was written for a while and stopped, all of them whole.
 pub(crate) fn with_data(seed: u64) -> World {
     let mut history = History::new(seed, None);
     let rt = Runtime::new(seed);

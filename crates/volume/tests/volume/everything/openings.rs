@@ -1,4 +1,4 @@
-//! Openings of a store over members of which commands may fail, and what is found then.
+//! Openings of a store whose members may fail commands, and the checks of its content.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(crate) struct Store {
     pub volume: Memory,
 }
 
-/// Opens the store, compares all it has, and lets clients begin.
+/// Opens the store, checks all its content, and starts the clients.
 pub(crate) async fn open(
     life: Rc<Life>,
     setup: volume::Setup<MemoryMedium>,
@@ -63,8 +63,8 @@ pub(crate) async fn open_store(
     Ok(Store { engine: engine?, volume })
 }
 
-/// Every key has what was acknowledged last, or what was asked for since; or it cannot be read, while commands fail. What is
-/// found now stays.
+/// Checks that each key has the last acknowledged value or a later requested one. While commands
+/// fail, a key may also be unreadable. The value found becomes the acknowledged one.
 pub(crate) async fn compare(engine: &Engine<Memory>, clients: &Clients) -> Result<(), String> {
     let asked: Vec<_> =
         clients.asked.borrow().iter().map(|(key, rounds)| (*key, *rounds)).collect();
@@ -88,8 +88,8 @@ pub(crate) async fn compare(engine: &Engine<Memory>, clients: &Clients) -> Resul
     Ok(())
 }
 
-/// The store opens aside with all that it has, without a member if one is away. Where pages were given up (`may_fail`) it may
-/// refuse instead, and so may reads.
+/// Opens a copy of the store and checks that it has all data, without member `away` if given. If
+/// pages were declared lost (`may_fail`), opening and reads may fail instead.
 pub(crate) fn open_whole(
     world: &World,
     seed: u64,
@@ -104,7 +104,7 @@ pub(crate) fn open_whole(
     open_for_good(&aside, seed, may_fail).map_err(|error| format!("{error}\n{}", headers(&before)))
 }
 
-/// The same, and what is found stays.
+/// Like [`open_whole`], but on the store itself, not a copy.
 pub(crate) fn open_for_good(world: &World, seed: u64, may_fail: bool) -> Result<(), String> {
     let (rt, asked) = (Runtime::new(seed), Rc::clone(&world.asked));
     let (handle, setup) = (rt.handle(), world.setup(&rt.handle()));
@@ -119,7 +119,7 @@ pub(crate) fn open_for_good(world: &World, seed: u64, may_fail: bool) -> Result<
         compare(&engine, &clients).await?;
         check_scan(&engine, &clients).await?;
         volume.filled().await;
-        // What is released meanwhile is, when this is over.
+        // Releases in progress end before the store is closed.
         handle.sleep(Nanos::from_millis(200)).await;
         let behind = volume.members_behind();
         if !is_away && !may_fail && !behind.is_empty() {
@@ -138,7 +138,7 @@ async fn check_scan(engine: &Engine<Memory>, clients: &Rc<Clients>) -> Result<()
     check_all(&asked, &found)
 }
 
-/// What the members say of each extent, for whoever looks into a complaint.
+/// Formats the members' headers of each extent, to analyse a complaint.
 fn headers(contents: &[BTreeMap<u32, Vec<u8>>]) -> String {
     let mut text = String::new();
     for id in 0..SHAPE.extents {

@@ -1,13 +1,14 @@
-//! Deliberate bugs of what a volume notes, believes and fills (docs/decisions/0056): each is caught by what it does.
+//! Planted faults of notes, recovery and filling (docs/decisions/0056): each is caught by its
+//! symptoms.
 
 use volume::Fault;
 
 use super::history;
 
-/// Seeds within which a fault must show.
+/// Number of seeds within which a fault must show.
 const WITHIN: u64 = 600;
 
-/// What a fault does, in the words of a complaint: one of these. No other counts.
+/// The symptoms of each fault: parts of complaint messages. Other complaints do not count.
 const FAULTS: [(Fault, &[&str]); 5] = [
     (Fault::AcknowledgeBeforeNote, &["is damaged", "not a round of"]),
     (Fault::BelieveReleased, &["it does not open: the device is gone"]),
@@ -24,7 +25,7 @@ fn planted_faults_of_what_is_noted_believed_and_filled_are_caught() {
             let line = text.lines().next().unwrap_or_default();
             let is_it = symptoms.iter().any(|symptom| line.contains(symptom));
             println!("{fault:?}: seed {seed}: {}", line.split("; ").last().unwrap_or_default());
-            // What goes wrong without the fault as well is none of its doing.
+            // A complaint that also occurs without the fault does not count.
             is_it && history(seed, None).is_ok()
         });
         assert!(caught, "{fault:?} was not caught as one of {symptoms:?}");

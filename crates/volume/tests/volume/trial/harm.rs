@@ -1,4 +1,4 @@
-//! What members suffer, and what an operator does about it.
+//! Failures of members, and the repairs of an operator.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use super::known::Model;
 use crate::memory::{Disk, MemoryMedium};
 
 impl Life {
-    /// Whether another member may be lost without harm.
+    /// Whether another member may be lost without loss of data.
     fn can_lose(&self) -> bool {
         let model = self.model.borrow();
-        // What a power cut tore is filled in after it, too.
+        // Stripes torn by a power cut are filled in after recovery, too.
         let lacks = |member: &usize| {
             model.missing.contains(member) || self.volume.progress(*member).is_some()
         };
@@ -26,7 +26,7 @@ impl Life {
         is_filled && self.volume.failed_members().is_empty()
     }
 
-    /// A member may be gone without the volume having noticed.
+    /// Whether a member may be lost without the volume having noticed.
     pub(super) fn has_hidden_loss(&self) -> bool {
         let disks = self.disks.borrow();
         disks.iter().any(|disk| {
@@ -41,7 +41,7 @@ impl Life {
         }
     }
 
-    /// A member is lost at once, after some commands, or for writes.
+    /// Makes a member fail: gone at once, gone after some commands, or read-only.
     pub(super) fn lose(&mut self) {
         if !self.can_lose() {
             return;
@@ -61,7 +61,7 @@ impl Life {
         }
     }
 
-    /// What is damaged cannot be rebuilt any more, or perhaps not.
+    /// Damaged rows may be unrecoverable from now on.
     fn harm_damaged(&self) {
         let mut model = self.model.borrow_mut();
         for extent in model.extents.values_mut() {
@@ -71,8 +71,8 @@ impl Life {
         }
     }
 
-    /// A fresh medium takes the place of one that is lost, or the lost one will come back at the next
-    /// power cut.
+    /// Replaces a lost member by a fresh medium, or makes it answer again: the volume uses it again
+    /// after the next power cut.
     pub(super) fn replace(&mut self) {
         let lost: Vec<usize> = {
             let disks = self.disks.borrow();
@@ -83,7 +83,7 @@ impl Life {
         if self.model.borrow().is_beyond {
             return;
         }
-        // One that returns while others are missing may know less than they did.
+        // A member that comes back while others are missing may lack their later notes.
         let noticed = self.volume.failed_members().contains(&member);
         let is_only = self.model.borrow().missing.len() == 1;
         if noticed && is_only && self.rng.chance(0.5) {
@@ -100,7 +100,7 @@ impl Life {
         self.tally.borrow_mut().replaced += 1;
     }
 
-    /// A page of one member cannot be read, or has a bit changed.
+    /// Makes a page of one member unreadable, or flips a bit of it.
     pub(super) fn damage(&mut self) {
         let shape = self.volume.shape();
         let found = {
@@ -140,7 +140,7 @@ impl Life {
         row.may_fail |= !is_whole;
     }
 
-    /// More is lost than the layout stands. Seldom, because little can happen afterwards.
+    /// Loses more members than the layout tolerates. Rare, because little can happen afterwards.
     pub(super) fn lose_too_many(&mut self) {
         if !self.rng.chance(0.2) || self.model.borrow().is_beyond {
             return;

@@ -1,19 +1,19 @@
-//! What the model knows of a volume.
+//! The model of a volume.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pages::Stream;
 
-/// A stripe as the model knows it.
+/// A stripe of the model.
 #[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 #[derive(Clone, Default, Debug)]
 pub(super) struct Row {
     pub pages: Vec<Vec<u8>>,
     pub is_acknowledged: bool,
     pub is_synced: bool,
-    /// Reads may end with an error: more was lost than the layout stands.
+    /// Whether reads may fail, because more was lost than the layout tolerates.
     pub may_fail: bool,
-    /// A page of it cannot be read on some member, or has a bit flipped.
+    /// Whether a page of it cannot be read on some member, or has a flipped bit.
     pub is_damaged: bool,
     pub is_flipped: bool,
 }
@@ -30,14 +30,14 @@ pub(super) struct Filled {
 pub(super) struct Model {
     pub extents: BTreeMap<u32, Filled>,
     pub generations: u64,
-    /// Generations that a store knows after a power cut, because something was synced behind them. Others are given
-    /// again.
+    /// Generations that a store remembers after a power cut, because something was synced after
+    /// them. Others are assigned again.
     pub known_generations: u64,
-    /// Members that are not known to have everything.
+    /// Members that may lack data.
     pub missing: BTreeSet<usize>,
-    /// The volume said that it keeps a hole: some stripe is without redundancy.
+    /// Whether the volume counted a kept hole: some stripe has no redundancy.
     pub keeps_holes: bool,
-    /// More was lost than the layout stands: nothing can be appended.
+    /// Whether more members were lost than the layout tolerates, so that nothing can be appended.
     pub is_beyond: bool,
     pub complaints: Vec<String>,
 }

@@ -79,14 +79,15 @@ impl Life {
         }
     }
 
-    /// Whether the volume ever said that it keeps a hole.
+    /// Whether the volume has ever counted a kept hole.
     pub(super) fn keeps_holes(&self) -> bool {
         let mut model = self.model.borrow_mut();
         model.keeps_holes |= self.volume.stats().kept_holes > 0;
         model.keeps_holes
     }
 
-    /// What is wrong with a page that was read, and was not rebuilt either.
+    /// Returns the complaint about a page that was read, if any. A flipped bit is accepted if a
+    /// rebuild is right.
     async fn judge(
         &self,
         page: PageNo,

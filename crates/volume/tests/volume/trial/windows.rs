@@ -1,11 +1,11 @@
-//! Windows begin and end.
+//! Starts and ends of windows.
 
 use volume::windows::Overflow;
 
 use super::Life;
 
 impl Life {
-    /// Windows begin, or end; or nothing happens.
+    /// Turns windows on or off at random, or leaves them unchanged.
     pub(super) async fn change_windows(&mut self) {
         let Some(options) = self.world.windows else { return };
         if self.volume.window_stats().is_some() {
@@ -16,7 +16,7 @@ impl Life {
         }
     }
 
-    /// Windows end, if there are any, and their rules were kept.
+    /// Turns windows off, if they are on, and checks that their rules were kept.
     pub(super) async fn end_windows(&mut self) {
         let Some(stats) = self.volume.window_stats() else { return };
         let is_whole = {

@@ -1,4 +1,4 @@
-//! What trials run on.
+//! The configuration of a trial.
 
 use pages::Shape;
 use runtime::{Nanos, Rng};
@@ -6,7 +6,7 @@ use volume::Layout;
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{InternalReads, JournalWrites, Keeper, Overflow, WindowOptions};
 
-/// What a trial runs on.
+/// The configuration of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
     pub layout: Layout,
@@ -15,9 +15,9 @@ pub(crate) struct World {
     pub is_anywhere: bool,
     pub flips: bool,
     pub lives: u32,
-    /// Windows may be turned on.
+    /// The options of windows, if they may be turned on.
     pub windows: Option<WindowOptions>,
-    /// While they are off, reads of clients are hedged.
+    /// The hedging delay of client reads, while windows are off.
     pub hedge_after: Option<Nanos>,
 }
 
@@ -57,14 +57,15 @@ impl World {
         }
     }
 
-    /// The same with windows, which the host keeps, now and then.
+    /// Returns the configuration of a seed, with windows kept by the host some of the time.
     pub(crate) fn with_windows_of_seed(seed: u64) -> Self {
         let world = Self::of_seed(seed);
         let rng = &mut Rng::derive(seed, "windows");
         Self { windows: Some(windows(rng, &world.shape)), ..world }
     }
 
-    /// The same with a journal that waits for no slot.
+    /// Returns the configuration of a seed, with windows and a journal that does not wait for
+    /// slots.
     pub(crate) fn with_journal_at_once_of_seed(seed: u64) -> Self {
         let mut world = Self::with_windows_of_seed(seed);
         if let Some(windows) = &mut world.windows {

@@ -1,4 +1,4 @@
-//! What a store does: appends, syncs, releases.
+//! The writes of a store: appends, syncs, releases.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::Life;
 use super::known::{Filled, Row};
 
 impl Life {
-    /// An extent with room, opened if need be.
+    /// Returns an extent with room, and opens one if necessary.
     fn extent_to_append(&mut self) -> Option<u32> {
         let rows = self.volume.shape().pages_per_extent / self.volume.shape().append_unit;
         let (open, free) = {
@@ -91,7 +91,7 @@ impl Life {
         }
     }
 
-    /// A page of bytes that nothing else holds, with zeros at its end now and then.
+    /// Returns unique bytes for a page, sometimes with zeros at the end.
     fn content(&mut self) -> Vec<u8> {
         let zeros = self.rng.below(3) as usize;
         let length = 9 + self.rng.below(60) as usize;
@@ -137,7 +137,8 @@ impl Life {
         if ids.is_empty() || self.model.borrow().is_beyond {
             return;
         }
-        // What a member is being filled with more often than others, and it is filled again at once.
+        // Prefers the extent that a member is being filled with, which is then filled again at
+        // once.
         let filled = (0..self.world.members).find_map(|m| self.volume.progress(m)?.extent);
         let filled = filled.map(|id| id.0).filter(|id| ids.contains(id) && self.rng.chance(0.7));
         let id = filled.unwrap_or_else(|| ids[self.rng.below(ids.len() as u64) as usize]);
