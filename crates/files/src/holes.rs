@@ -20,7 +20,7 @@ pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
     while at < end {
         let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(start) => start,
-            Err(Errno::NXIO) => break, // nothing but a hole to the end
+            Err(Errno::NXIO) => break, // only a hole up to the end
             // The file system cannot report holes.
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => at,
             Err(error) => return Err(error.into()),

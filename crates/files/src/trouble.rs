@@ -57,7 +57,7 @@ impl Troubles {
     pub(crate) fn note(&self, trouble: Trouble) {
         let mut latest = self.latest.borrow_mut();
         if latest.back() == Some(&trouble) {
-            return; // it was tried again
+            return; // a retry
         }
         if latest.len() == KEPT {
             latest.pop_front();

@@ -130,7 +130,7 @@ fn nvme_id_ctrl_and_nvme_id_ns() {
     ];
     for (name, range, fields) in fields {
         let touched = changed(&written(base), &written(fields));
-        let is_mask = matches!(name, "oaes" | "ctratt"); // only some bits of these are ours
+        let is_mask = matches!(name, "oaes" | "ctratt"); // only some bits belong to our fields
         let is_inside = range.start <= touched.start && touched.end <= range.end;
         assert!(if is_mask { is_inside } else { touched == range }, "{name}: {touched:?}");
     }
