@@ -19,7 +19,7 @@ pub fn noise(rng: &mut Rng) -> Vec<u8> {
     (0..len).map(|_| byte(rng)).collect()
 }
 
-/// Changes `bytes` in one to four places, or splices in parts of `other`.
+/// Applies one to four random mutations to `bytes`. Some splice in a part of `other`.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     for _ in 0..=rng.below(4) {
         once(bytes, other, rng);

@@ -92,8 +92,8 @@ pub fn iterators(rng: &mut Rng) -> IteratorOptions {
     }
 }
 
-/// Draws the caches and readahead of iterators, and the values that are stored in the index pages.
-/// Uses an RNG of its own, so that the other draws of a seed do not change.
+/// Draws the caches and readahead of iterators, and the maximum length of values that are cached
+/// with their pages. Uses an RNG of its own, so that the other draws of a seed do not change.
 pub fn draw_keeping(options: &mut Options, seed: u64) {
     let rng = &mut Rng::derive(seed, "keeping");
     options.value_pages_up_to = pick(rng, &[0, 0, 60, u32::MAX]);

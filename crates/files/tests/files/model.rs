@@ -22,7 +22,7 @@ fn block_of(content: u64) -> Block {
     }
 }
 
-/// Runs random writes, then a discard or a flush. Concurrent ranges do not overlap.
+/// Runs concurrent random writes of disjoint ranges, then a discard and a flush.
 async fn change(device: &FileDevice, rng: &mut Rng, model: &mut Model) {
     let mut writes = Vec::new();
     let mut from = 0;
