@@ -72,7 +72,7 @@ impl Block {
         self.image.as_ref().map_or(&[], |image| &image.bytes()[range])
     }
 
-    /// Returns the bytes of [`Self::bytes`] as an image that shares them; `None` for a block of
+    /// Returns the bytes of [`Self::bytes()`] as an image that shares them; `None` for a block of
     /// zeros.
     pub fn image(&self) -> Option<PageImage> {
         let start = self.start as usize;

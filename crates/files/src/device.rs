@@ -137,7 +137,7 @@ impl FileDevice {
         Locks::of(self.inner.sets.iter().filter_map(|set| set.file.as_ref()))
     }
 
-    /// Returns the sets whose files are missing.
+    /// Returns the sets whose files are missing or could not be opened.
     pub fn lost(&self) -> Vec<SetId> {
         self.inner.sets.iter().filter(|set| set.file.is_none()).map(|set| set.id).collect()
     }

@@ -45,8 +45,8 @@ pub enum Discards {
     GiveBack,
     /// Writes zeros.
     WriteZeros,
-    /// Does nothing, as NVMe allows: the old contents stay until the next write, which then costs
-    /// the file system no extra work. For users that detect old contents by themselves.
+    /// Does nothing, as a drive may do: the old contents stay until the next write, which then
+    /// costs the file system no extra work. For users that detect old contents by themselves.
     Ignore,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Set {
     /// The number of blocks that the file really has.
     pub(crate) there: u64,
     pub(crate) path: PathBuf,
-    /// `None` if the file is missing.
+    /// `None` if the file is missing or could not be opened.
     pub(crate) file: Option<Arc<File>>,
     /// Whether I/O bypasses the page cache.
     pub(crate) is_direct: bool,
@@ -164,8 +164,7 @@ impl Set {
             .then(|| FileRead::new(file, range.offset, range.bytes as usize, &self.read_buffers))
     }
 
-    /// Whether the file extends past the range. Missing parts were reported at open where that
-    /// matters.
+    /// Whether the file contains the whole range. It may be shorter than the set: see `there`.
     fn is_there(&self, range: Range) -> bool {
         range.all().end <= self.there * u64::from(BLOCK_BYTES)
     }

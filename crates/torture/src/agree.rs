@@ -25,12 +25,12 @@ pub fn outcome(
         .map_err(|panic| format!("panic: {}", planted::panic_text(&*panic)))
 }
 
-/// Runs the trials of the shapes of `LEVELHEAD_TRIALS` seeds from `LEVELHEAD_FIRST` on, or only
-/// that of `LEVELHEAD_SEED`. Each counter must be above 0 in total, except the counters named in
-/// `rare`.
+/// Runs the trials of `LEVELHEAD_TRIALS` seeds from `LEVELHEAD_FIRST` on, or only that of
+/// `LEVELHEAD_SEED`. In a run of at least the default length, each event counter must be above 0 in
+/// total, except the counters named in `rare`.
 ///
 /// # Panics
-/// Panics if a trial finds an error.
+/// Panics if a trial finds an error, or if such a counter is 0.
 pub fn agree(shape_of: fn(u64) -> Shape, test: &str, rare: &[&str]) {
     let one = from_environment("LEVELHEAD_SEED");
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);

@@ -118,7 +118,8 @@ impl Shape {
     }
 
     /// Returns the shape of a seed on an arrangement of sets. A journal's own set is added to the
-    /// data sets; all other draws are the same as without it.
+    /// data sets; all other draws are the same as without it. If the design does not fit, returns
+    /// the shape of another seed.
     pub fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
         let rng = &mut Rng::derive(seed, "host");
         let sets = match arrangement {
@@ -182,8 +183,9 @@ impl Shape {
         assert!(self.grow_to_fit(2.0), "{:?} does not fit", self.index);
     }
 
-    /// Gives the drive as many extents as the store takes at least, and so much more. False if not even many are
-    /// enough.
+    /// Finds the minimum number of extents with which the store can be created, and gives the drive
+    /// `room` times as many. Grows the host's index memory if the store needs that. Returns false
+    /// if more than [`MANY_EXTENTS`] extents are needed.
     fn grow_to_fit(&mut self, room: f64) -> bool {
         let mut extents = 8;
         while let Err(error) = self.has_room_in(extents) {

@@ -93,8 +93,8 @@ impl Session {
         mark
     }
 
-    /// Returns the event up to which acknowledged writes of this session are durable at a power cut
-    /// at `now`.
+    /// Returns an event number: at a power cut at `now`, the writes of this session that were
+    /// acknowledged before that event are durable.
     pub(crate) fn durable_before<'a>(
         &self,
         marks: impl Iterator<Item = &'a Mark>,
