@@ -32,7 +32,7 @@ const MEMORY_PAGE_BYTES: usize = 4096;
 /// Reads of at least this many blocks use buffers aligned to a memory page.
 const LONG_READ_BLOCKS: u32 = 8;
 
-/// See the module's documentation.
+/// A set of a device.
 pub(crate) struct Set {
     pub(crate) id: SetId,
     pub(crate) blocks: u64,

@@ -35,8 +35,8 @@ pub struct LogSpan {
 }
 
 impl LogSpan {
-    /// Creates a span. Log page 0Ah has [`PerSetLog::BYTES`] bytes, 0Bh has
-    /// [`EventAggregate::bytes_for`] its number of sets.
+    /// Creates a span. Log page 0Ah is [`PerSetLog::BYTES`] bytes long; for the length of 0Bh see
+    /// [`EventAggregate::bytes_for`].
     ///
     /// # Errors
     /// Returns an error if the offset or the length is not a multiple of 4, or if the length is 0
