@@ -1,36 +1,36 @@
-//! A logical block's contents.
+//! The contents of a logical block.
 //!
-//! A block is a range of bytes of a page that it may share with others: what a device reads at once
-//! is one page, and the blocks of it are handed on without a copy.
+//! A block is a byte range of a page and may share the page with other blocks. A device reads a
+//! whole page at once and hands out its blocks without a copy.
 
 use std::fmt;
 
 use runtime::PageImage;
 
-/// Bytes of a logical block.
+/// Size of a logical block, in bytes.
 pub const BLOCK_BYTES: u32 = 4096;
 
-/// The contents of one logical block. Clones share them.
+/// The contents of one logical block. Clones share the bytes.
 ///
-/// Zeros at the end do not count as stored: a block whose user stores a short form of what it stands
-/// for costs memory for the short form only. Time and space are charged for the whole block.
+/// Trailing zeros are not stored in memory: a block that holds a short stand-in for its data costs
+/// memory for the stand-in only. Time and space are charged for the whole block.
 #[derive(Clone)]
 pub struct Block {
-    /// The image that holds the bytes, perhaps among others; `None` for a block of zeros.
+    /// The image that holds the bytes and may hold other blocks; `None` for a block of zeros.
     image: Option<PageImage>,
     start: u32,
-    /// Up to the last byte that is not zero.
+    /// Length up to and including the last non-zero byte.
     bytes: u16,
 }
 
 impl Block {
-    /// A block of zeros: what was never written, or was discarded.
+    /// A block of zeros, as an unwritten or discarded block reads.
     pub const ZERO: Self = Self { image: None, start: 0, bytes: 0 };
 
-    /// A block that begins with a copy of `bytes` and goes on with zeros.
+    /// Returns a block that holds a copy of `bytes`, padded with zeros.
     ///
     /// # Panics
-    /// If there are more than [`BLOCK_BYTES`].
+    /// Panics if `bytes` is longer than [`BLOCK_BYTES`].
     pub fn new(bytes: &[u8]) -> Self {
         assert!(bytes.len() <= BLOCK_BYTES as usize, "a block has {BLOCK_BYTES} bytes");
         let bytes = without_zeros(bytes);
@@ -40,11 +40,11 @@ impl Block {
         Self { image: Some(PageImage::new(bytes)), start: 0, bytes: bytes.len() as u16 }
     }
 
-    /// A block that begins with the `bytes` bytes of `image` from `start` on, and goes on with zeros.
-    /// The image is shared, not copied.
+    /// Returns a block that holds the `bytes` bytes of `image` from offset `start` on, padded with
+    /// zeros. The image is shared, not copied.
     ///
     /// # Panics
-    /// If the image ends before, or `bytes` is more than [`BLOCK_BYTES`].
+    /// Panics if the range exceeds the image, or if `bytes` is more than [`BLOCK_BYTES`].
     pub fn within(image: &PageImage, start: usize, bytes: usize) -> Self {
         assert!(bytes <= BLOCK_BYTES as usize, "a block has {BLOCK_BYTES} bytes");
         assert!(start + bytes <= image.bytes().len(), "the image ends before the block does");
@@ -56,7 +56,7 @@ impl Block {
         Self { image: Some(image.clone()), start, bytes: bytes as u16 }
     }
 
-    /// The blocks that lie end to end in an image. The last one may be shorter.
+    /// Returns the consecutive blocks of an image. The last block may be shorter than the others.
     pub fn all_of(image: &PageImage) -> impl Iterator<Item = Self> + '_ {
         let length = image.bytes().len();
         let starts = (0..length).step_by(BLOCK_BYTES as usize);
@@ -65,20 +65,21 @@ impl Block {
         })
     }
 
-    /// The bytes up to the last one that is not zero.
+    /// Returns the bytes up to and including the last non-zero byte.
     pub fn bytes(&self) -> &[u8] {
         let start = self.start as usize;
         let range = start..start + usize::from(self.bytes);
         self.image.as_ref().map_or(&[], |image| &image.bytes()[range])
     }
 
-    /// The same bytes as an image that shares them; `None` if there are none.
+    /// Returns the bytes of [`Self::bytes()`] as an image that shares them; `None` for a block of
+    /// zeros.
     pub fn image(&self) -> Option<PageImage> {
         let start = self.start as usize;
         self.image.as_ref().map(|image| image.slice(start..start + usize::from(self.bytes)))
     }
 
-    /// All [`BLOCK_BYTES`] bytes.
+    /// Returns all [`BLOCK_BYTES`] bytes of the block.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = self.bytes().to_vec();
         bytes.resize(BLOCK_BYTES as usize, 0);
@@ -86,7 +87,8 @@ impl Block {
     }
 }
 
-/// Words at a time, because each page that is read from a file ends in zeros.
+/// Strips trailing zeros, 16 bytes at a time, because each page that is read from a file ends in
+/// zeros.
 fn without_zeros(bytes: &[u8]) -> &[u8] {
     let (_, words) = bytes.as_rchunks::<16>();
     let zeros = words.iter().rev().take_while(|word| u128::from_le_bytes(**word) == 0).count();

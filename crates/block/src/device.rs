@@ -1,4 +1,4 @@
-//! The seam itself.
+//! The trait of block devices.
 
 use runtime::{FileRead, IoClass};
 
@@ -6,47 +6,47 @@ use crate::contents::Block;
 use crate::error::DeviceError;
 use crate::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
 
-/// What a set is like.
+/// The properties of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetShape {
-    /// Its number.
+    /// The identifier of the set.
     pub id: SetId,
-    /// Its size in blocks of [`crate::BLOCK_BYTES`].
+    /// Capacity in blocks of [`crate::BLOCK_BYTES`].
     pub blocks: u64,
-    /// What it writes best, in bytes.
+    /// Optimal write size in bytes.
     pub optimal_write_bytes: u32,
-    /// Whether it has windows.
+    /// Whether the set has windows.
     pub has_windows: bool,
 }
 
-/// Whether a write has to be durable by itself (NVMe's Force Unit Access).
+/// Whether a write must be durable when it is acknowledged (NVMe's Force Unit Access).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Force {
-    /// It is durable when the device likes, at the latest after the next flush.
+    /// The device chooses when the write becomes durable, at the latest at the next flush.
     No,
-    /// It is durable when it is acknowledged. What was written before need not be.
+    /// The write is durable when it is acknowledged. Earlier writes need not be.
     Unit,
 }
 
-/// A block device of NVM sets. Each set is a namespace with numbers from 0 on; nothing that one
-/// does disturbs another. A device that knows nothing of sets has one.
+/// A block device of NVM sets. Each set is a namespace whose blocks are numbered from 0; work in
+/// one set does not disturb another. A device without NVM sets has one set.
 ///
-/// A command is submitted by the call: it is under way, and goes on, whether or not anybody looks at
-/// the future, which only waits for the end. Commands that are under way at the same time may be
-/// carried out in any order; one begins after another only if it is submitted after the other's
-/// future was ready. A future is awaited to its end once it was polled.
+/// The call itself submits the command. The command proceeds whether or not its future is polled;
+/// the future only waits for completion. Concurrent commands may execute in any order. To order two
+/// commands, submit the second after the future of the first is ready. A future that was polled
+/// once must be polled to completion.
 ///
-/// A write is atomic by block. Writes under way at the same time to the same block may be ordered
-/// either way. Whether an acknowledged write survives a power cut by itself, or only with
-/// [`Force::Unit`] or after [`Self::flush`], is the device's affair; after those it does.
+/// Writes are atomic per block. Concurrent writes to the same block may be ordered either way. The
+/// device decides whether an acknowledged write survives a power cut by itself. With
+/// [`Force::Unit`], or after [`Self::flush`], it always survives.
 ///
-/// Every read and write says what it is for: schedulers and statistics go by it. A device may
-/// ignore that.
+/// Each read and write names its I/O class, for schedulers and statistics. A device may ignore the
+/// class.
 pub trait BlockDevice: 'static {
-    /// The sets, by ascending number.
+    /// Returns the sets, by ascending number.
     fn sets(&self) -> Vec<SetShape>;
 
-    /// Reads `blocks` blocks from `first` on. What was never written, or was discarded, is zeros.
+    /// Reads `blocks` blocks from `first` on. Unwritten and discarded blocks read as zeros.
     fn read(
         &self,
         set: SetId,
@@ -55,12 +55,13 @@ pub trait BlockDevice: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<Self>;
 
-    /// The same read for whoever is to carry it out without the device, if that gives what [`Self::read`] would.
+    /// Returns a description of the same read, so that the caller can execute it without the
+    /// device. `None` if its result could differ from that of [`Self::read`].
     fn file_read(&self, _set: SetId, _first: u64, _blocks: u32) -> Option<FileRead> {
         None
     }
 
-    /// Writes blocks from `first` on.
+    /// Writes consecutive blocks from `first` on.
     fn write(
         &self,
         set: SetId,
@@ -70,11 +71,11 @@ pub trait BlockDevice: 'static {
         force: Force,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<Self>;
 
-    /// Returns when everything that was acknowledged before is durable.
+    /// Completes when every write acknowledged before the call is durable.
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<Self>;
 
-    /// Says that blocks are not needed any more. They read as zeros from then on, unless the
-    /// device had no room to remember that.
+    /// Deallocates blocks. They read as zeros afterwards, unless the device had no space to record
+    /// the discard.
     fn discard(
         &self,
         set: SetId,
@@ -82,8 +83,8 @@ pub trait BlockDevice: 'static {
         blocks: u64,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<Self>;
 
-    /// Turns predictable-latency mode on or off (Set Features 13h). Devices without windows refuse
-    /// this and the commands that follow.
+    /// Enables or disables Predictable Latency Mode (Set Features 13h). Devices without windows
+    /// refuse this command and the window commands below.
     fn configure_plm(
         &self,
         _set: SetId,
@@ -92,7 +93,7 @@ pub trait BlockDevice: 'static {
         async { Err(DeviceError::Refused(Status::InvalidField)) }
     }
 
-    /// The configuration in force (Get Features 13h).
+    /// Returns the current configuration (Get Features 13h).
     fn plm_config(
         &self,
         _set: SetId,
@@ -100,8 +101,8 @@ pub trait BlockDevice: 'static {
         async { Err(DeviceError::Refused(Status::InvalidField)) }
     }
 
-    /// Takes a set to a window; it is there when this returns, which may be long if the set has to
-    /// stay where it is for a while (Set Features 14h).
+    /// Moves a set to a window (Set Features 14h) and completes when the set is in it. This may
+    /// take long, because the set must first spend its minimum time in the current window.
     fn select_window(
         &self,
         _set: SetId,
@@ -110,8 +111,8 @@ pub trait BlockDevice: 'static {
         async { Err(DeviceError::Refused(Status::InvalidField)) }
     }
 
-    /// The window a set is in, and what is left of it (log page 0Ah). `retains` leaves its events
-    /// as they are.
+    /// Returns the current window of a set and its remaining budget (log page 0Ah). If `retains`,
+    /// the events of the set stay pending.
     fn plm_log(
         &self,
         _set: SetId,
@@ -120,7 +121,7 @@ pub trait BlockDevice: 'static {
         async { Err(DeviceError::Refused(Status::InvalidLogPage)) }
     }
 
-    /// Sets that have events (log page 0Bh).
+    /// Returns the sets that have pending events (log page 0Bh).
     fn plm_events(&self) -> impl Future<Output = Result<EventAggregate, DeviceError>> + use<Self> {
         async { Ok(EventAggregate::default()) }
     }

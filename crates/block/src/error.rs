@@ -1,51 +1,50 @@
-//! Why a command failed, and what the caller can do about it.
+//! The errors of a block device.
 
 use std::fmt;
 use std::io;
 
 use crate::nvme::{SetId, Status};
 
-/// Why a command failed, and what the caller can do about it.
+/// The reason why a command failed, and the possible remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeviceError {
-    /// The device has no such set. Its sets are listed by [`crate::BlockDevice::sets`].
+    /// The device has no such set. [`crate::BlockDevice::sets`] lists its sets.
     NoSuchSet(SetId),
-    /// The blocks reach beyond the end of the set.
+    /// The blocks extend past the end of the set.
     OutOfRange {
         /// The set.
         set: SetId,
-        /// The first block that was asked for.
+        /// The first requested block.
         first: u64,
-        /// How many.
+        /// The number of requested blocks.
         blocks: u64,
-        /// Blocks that the set has.
+        /// Capacity of the set in blocks.
         capacity: u64,
     },
-    /// The medium has lost the block. Writing or discarding it makes it readable again.
+    /// The medium lost the block. A write or a discard makes it readable again.
     Unreadable {
         /// The set.
         set: SetId,
         /// The block.
         block: u64,
     },
-    /// The set is lost with all it held, and stays so: nothing is to be had from trying again. What
-    /// it held has to come from elsewhere.
+    /// The set and all its data are permanently lost. A retry cannot succeed; the data must come
+    /// from another copy.
     Gone(SetId),
-    /// A write found no room left, as on a file system that is full. What was there before is as it
-    /// was. Discarding blocks, or giving the device more room, helps.
+    /// No space was left for a write, as on a full file system. Earlier contents are unchanged.
+    /// Remedy: discard blocks, or give the device more space.
     NoSpace(SetId),
-    /// The set takes no writes and discards any more, but can still be read: time to move what it
-    /// holds.
+    /// The set refuses writes and discards but is still readable. Remedy: move its data elsewhere.
     ReadOnly(SetId),
-    /// The operating system could not carry the command out, by its error number. A write may have
-    /// been done in part. Trying again may help.
+    /// The operating system failed the command. A write may have been applied in part. A retry may
+    /// succeed.
     Io {
         /// The set.
         set: SetId,
-        /// The number of the error (`errno`).
+        /// The error number (`errno`).
         code: i32,
     },
-    /// A window command was refused.
+    /// The device refused a window command.
     Refused(Status),
 }
 

@@ -1,14 +1,14 @@
-//! The seam that volumes are built on: block devices of one or more NVM sets, with windows.
+//! The interface below volumes: block devices of one or more NVM sets, with windows.
 //!
 //! ```text
-//!   BlockDevice .. read, write, flush, discard, window commands  (device.rs)
-//!   Block ........ the bytes of one block, part of a shared page (contents.rs)
-//!   DeviceError .. what went wrong, and what to do about it      (error.rs)
-//!   nvme ......... the standard's layouts: pure functions        (nvme/)
+//!   BlockDevice .. read, write, flush, discard, window commands   (device.rs)
+//!   Block ........ the bytes of one block, part of a shared page  (contents.rs)
+//!   DeviceError .. the errors of commands and their remedies      (error.rs)
+//!   nvme ......... the standard's layouts: pure functions         (nvme/)
 //! ```
 //!
-//! A simulated drive implements it, and so can a file, a kernel's block device or a drive behind
-//! admin passthrough: nothing here knows of flash, or of virtual time.
+//! Simulated drives, files, kernel block devices and drives behind admin passthrough can implement
+//! the interface: it depends neither on flash nor on virtual time.
 
 #![forbid(unsafe_code)]
 

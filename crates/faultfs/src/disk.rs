@@ -1,4 +1,4 @@
-//! Files and directories, and what a power cut makes of them.
+//! Files and directories, and the state that a power cut leaves.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,21 +7,21 @@ use runtime::Rng;
 
 use crate::file::{File, Mood};
 
-/// The number of the first directory.
+/// The node number of the root directory.
 pub(crate) const ROOT: u64 = 1;
 
 type Names = BTreeMap<OsString, u64>;
 
-/// What happened to a directory since its last sync.
+/// A change of a directory since its last sync.
 #[derive(Clone)]
 enum Change {
     Named(OsString, u64),
     Removed(OsString),
-    /// The first name is gone and the second is there, or neither.
+    /// A cut keeps both the removal of the first name and the creation of the second, or neither.
     Renamed(OsString, OsString, u64),
 }
 
-/// A directory.
+/// A directory: its current names, its durable names and the changes between.
 #[derive(Clone, Default)]
 pub(crate) struct Directory {
     now: Names,
@@ -73,7 +73,7 @@ pub(crate) enum Node {
     Directory(Directory),
 }
 
-/// See the module's documentation. Numbers are never used again.
+/// The disk. Node numbers are never reused.
 #[derive(Clone)]
 pub(crate) struct Disk {
     nodes: BTreeMap<u64, Node>,
@@ -110,7 +110,7 @@ impl Disk {
         }
     }
 
-    /// A new file or directory. Nothing if there is no such directory to make it in.
+    /// Creates a file or directory. Returns `None` if the parent directory does not exist.
     pub(crate) fn make(&mut self, parent: u64, name: &OsStr, node: Node) -> Option<u64> {
         let number = self.last + 1;
         self.directory(parent)?.change(Change::Named(name.to_owned(), number));
@@ -119,7 +119,7 @@ impl Disk {
         Some(number)
     }
 
-    /// Takes a name away. What it named stays for those who have it open.
+    /// Removes a name. The node stays for clients that have it open.
     pub(crate) fn remove(&mut self, parent: u64, name: &OsStr) -> Option<()> {
         self.find(parent, name)?;
         self.directory(parent)?.change(Change::Removed(name.to_owned()));
@@ -132,7 +132,7 @@ impl Disk {
         Some(())
     }
 
-    /// Makes names durable.
+    /// Makes the names in a directory durable.
     pub(crate) fn sync_directory(&mut self, number: u64) -> Option<()> {
         let directory = self.directory(number)?;
         directory.durable = directory.now.clone();
@@ -147,7 +147,7 @@ impl Disk {
         })
     }
 
-    /// Blocks that hold something and have a name.
+    /// Returns the number of allocated blocks of all files that have a name.
     pub(crate) fn blocks_in_use(&self) -> u64 {
         let mut blocks = 0;
         let mut todo = vec![ROOT];
@@ -163,16 +163,17 @@ impl Disk {
         blocks
     }
 
-    /// What a power cut leaves.
+    /// Returns the state that a power cut leaves.
     pub(crate) fn after_cut(&self, rng: &mut Rng) -> Self {
-        // Numbers are new, so that nothing the kernel remembers of the old ones counts.
+        // Node numbers are new, so that the kernel's caches of old nodes do not apply.
         let mut left = Self { nodes: BTreeMap::new(), last: self.last };
         let mood = Mood::draw(rng);
         left.copy_of(self, ROOT, ROOT, mood, rng);
         left
     }
 
-    /// What the end of all who use it leaves: all that was written, as durable as it was. What was under way has ended.
+    /// Returns the state after all client processes end: all written data is there, with unchanged
+    /// durability. Operations in progress have ended.
     pub(crate) fn after_end_of_users(&self) -> Self {
         let mut left = self.clone();
         for node in left.nodes.values_mut() {

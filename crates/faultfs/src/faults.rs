@@ -1,55 +1,55 @@
-//! Which requests fail, and which syncs do nothing.
+//! Injected faults: requests that fail, and syncs that have no effect.
 
-/// What a request is for.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Reading a file.
+    /// Reads a file.
     Read,
-    /// Writing one.
+    /// Writes a file.
     Write,
-    /// Making a file or a directory durable.
+    /// Makes a file or directory durable.
     Sync,
-    /// Giving room back, or zeroing it.
+    /// Releases or zeroes space.
     Discard,
-    /// Making, renaming and removing files and directories, and changing their sizes.
+    /// Creates, renames, removes or resizes files and directories.
     Name,
 }
 
-/// Requests that fail.
+/// A run of failing requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fails {
-    /// Which.
+    /// The kind of the failing requests.
     pub kind: Kind,
-    /// So many of them go well first.
+    /// Requests of this kind that succeed first.
     pub after: u64,
-    /// So many fail then.
+    /// Requests that then fail.
     pub times: u64,
-    /// With this number of the system.
+    /// The error number of the failures.
     pub errno: i32,
 }
 
-/// Syncs that say that all is well and do nothing: what a program that forgot them would get.
+/// Syncs that report success and have no effect, as if the program had forgotten them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ignored {
-    /// Of files whose name is this.
+    /// Syncs of files with this name are ignored.
     pub file: Option<&'static str>,
-    /// Of all directories.
+    /// Whether syncs of directories are ignored.
     pub directories: bool,
 }
 
-/// What goes wrong.
+/// The injected faults.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// Requests that fail.
     pub fails: Vec<Fails>,
-    /// Bytes that there is room for; no bound if absent.
+    /// The size of the disk in bytes; unlimited if absent.
     pub room: Option<u64>,
-    /// Syncs that do nothing.
+    /// Syncs that have no effect.
     pub ignored: Ignored,
 }
 
 impl Faults {
-    /// Whether this request fails, and how.
+    /// Counts a request and returns its error number if it must fail.
     pub(crate) fn meets(&mut self, kind: Kind) -> Option<i32> {
         for fails in self.fails.iter_mut().filter(|fails| fails.kind == kind) {
             if fails.after > 0 {

@@ -1,4 +1,4 @@
-//! One file: what it is now, what is surely on the medium, and what may be.
+//! A file: its current contents, its durable contents, and the changes between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,50 +6,50 @@ use std::sync::Arc;
 
 use runtime::Rng;
 
-/// What is kept or lost together, mostly.
+/// The usual unit of loss, in bytes.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
-/// What is kept or lost together, always.
+/// The smallest unit of loss, in bytes: a sector is kept or lost as a whole.
 const SECTOR_BYTES: usize = 512;
 
-/// A block; nothing where it reads as zeros.
+/// The contents of a block; `None` for zeros.
 type Content = Option<Arc<[u8]>>;
 
-/// A write that has begun, until it has ended.
+/// Identifies a write in progress.
 pub(crate) type Ticket = u64;
 
-/// What a block became after the last sync.
+/// A change of a block since the last sync.
 #[derive(Clone)]
 struct Change {
     to: Content,
     by: Ticket,
 }
 
-/// See the module's documentation.
+/// The file.
 #[derive(Clone, Default)]
 pub(crate) struct File {
     now: BTreeMap<u64, Arc<[u8]>>,
-    /// Blocks that have room and nothing in it. A cut takes it back.
+    /// Blocks that are allocated but not written. A power cut releases them.
     given: BTreeSet<u64>,
     size: u64,
     durable: BTreeMap<u64, Arc<[u8]>>,
     durable_size: u64,
-    /// Of each block, oldest first.
+    /// The changes of each block, oldest first.
     changes: BTreeMap<u64, Vec<Change>>,
     sizes: Vec<u64>,
     under_way: BTreeSet<Ticket>,
     last: Ticket,
 }
 
-/// How a cut treats what was not synced.
+/// The effect of a power cut on unsynced changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mood {
-    /// All of it is lost.
+    /// Drops all changes.
     Loses,
-    /// All of it is there.
+    /// Keeps all changes.
     Keeps,
-    /// Each block is what it was at some time since the last sync.
+    /// Each block independently gets one of its states since the last sync.
     Mixes,
-    /// The same for sectors.
+    /// Each sector independently gets one of its states since the last sync.
     Tears,
 }
 
@@ -80,19 +80,19 @@ impl File {
         self.size
     }
 
-    /// Blocks that have room.
+    /// Returns the number of allocated blocks.
     pub(crate) fn blocks_in_use(&self) -> u64 {
         (self.now.len() + self.given.len()) as u64
     }
 
-    /// Blocks of a range that have no room.
+    /// Returns the number of blocks in a range that are not allocated.
     pub(crate) fn blocks_without_room(&self, offset: u64, bytes: u64) -> u64 {
         let range = blocks_of(offset, bytes);
         let has = self.now.range(range.clone()).count() + self.given.range(range.clone()).count();
         range.end - range.start - has as u64
     }
 
-    /// Gives a range room. The file grows if it has to.
+    /// Allocates a range, extending the file if necessary.
     pub(crate) fn give(&mut self, offset: u64, bytes: u64) {
         let missing = blocks_of(offset, bytes).filter(|block| !self.now.contains_key(block));
         self.given.extend(missing);
@@ -115,7 +115,8 @@ impl File {
         read
     }
 
-    /// Changes blocks; what is changed may be on the medium from now on, and is covered by syncs after [`Self::end`].
+    /// Changes a block. The change may reach the medium from now on. Syncs cover it only after
+    /// [`Self::end`].
     fn change(&mut self, block: u64, to: Content, by: Ticket) {
         self.given.remove(&block);
         put(&mut self.now, block, to.clone());
@@ -148,7 +149,8 @@ impl File {
         ticket
     }
 
-    /// Makes a range read as zeros. Ranges are whole blocks, as those of a store are.
+    /// Makes a range read as zeros. Only whole blocks are zeroed; a store discards whole blocks
+    /// only.
     pub(crate) fn begin_zeroing(&mut self, offset: u64, bytes: u64) -> Ticket {
         let ticket = self.ticket();
         let range = offset.div_ceil(BLOCK_BYTES)..(offset + bytes) / BLOCK_BYTES;
@@ -160,7 +162,7 @@ impl File {
         ticket
     }
 
-    /// A write has ended. One that is forced is on the medium.
+    /// Ends a write. A write with force is durable then.
     pub(crate) fn end(&mut self, ticket: Ticket, is_forced: bool) {
         self.under_way.remove(&ticket);
         if is_forced {
@@ -173,12 +175,12 @@ impl File {
         }
     }
 
-    /// Whatever was under way has ended; the next sync covers it.
+    /// Ends all writes in progress; the next sync covers them.
     pub(crate) fn end_all(&mut self) {
         self.under_way.clear();
     }
 
-    /// The last change of a block that `is_durable` lets pass is on the medium, and those before it do not matter any more.
+    /// Makes the last change that satisfies `is_durable` durable, and drops the changes before it.
     fn settle(&mut self, block: u64, is_durable: impl Fn(&Change) -> bool) {
         let Some(changes) = self.changes.get_mut(&block) else { return };
         let Some(last) = changes.iter().rposition(is_durable) else { return };
@@ -196,7 +198,7 @@ impl File {
 
     pub(crate) fn resize(&mut self, size: u64) {
         if size < self.size {
-            // Blocks behind the end are gone; a test cuts files at blocks only.
+            // Blocks past the new end are dropped. Tests truncate files at block boundaries only.
             let ticket = self.begin_zeroing(size, self.size - size + BLOCK_BYTES);
             self.end(ticket, false);
         }
@@ -212,7 +214,7 @@ impl File {
         self.settle_size();
     }
 
-    /// What a power cut leaves of it, all of it durable.
+    /// Returns the file after a power cut; all its contents are durable.
     pub(crate) fn after_cut(&self, mood: Mood, rng: &mut Rng) -> Self {
         let mut blocks = self.durable.clone();
         for (block, changes) in &self.changes {
@@ -239,7 +241,7 @@ impl File {
         Self { now, size, durable, durable_size: size, ..Self::default() }
     }
 
-    /// Bytes of a block that are not zeros, for those who write an image out.
+    /// Returns the offset and contents of each non-zero block, for saving an image.
     pub(crate) fn used(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.now.iter().map(|(block, content)| (block * BLOCK_BYTES, &content[..]))
     }

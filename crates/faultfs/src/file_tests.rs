@@ -9,7 +9,7 @@ fn cuts(file: &File, mood: Mood) -> BTreeSet<Vec<u8>> {
     (0..60).map(|_| file.after_cut(mood, rng).read(0, 3 * 4096)).map(|all| firsts(&all)).collect()
 }
 
-/// The first byte of each block.
+/// Returns the first byte of each block.
 fn firsts(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().step_by(4096).copied().collect()
 }
@@ -82,7 +82,7 @@ fn what_was_under_way_when_its_writer_ended_is_covered_by_the_next_sync() {
     let mut file = File::default();
     write(&mut file, 0, 1);
     file.sync();
-    // Its size is durable, and nothing in it.
+    // The size is durable, but no contents.
     assert_eq!(cuts(&file, Mood::Loses), [vec![0]].into());
     file.end_all();
     assert_eq!(cuts(&file, Mood::Loses), [vec![0]].into());

@@ -13,26 +13,26 @@ use crate::faults::Faults;
 use crate::file::BLOCK_BYTES;
 use crate::requests::Requests;
 
-/// Threads that answer: so many writes are under way side by side.
+/// Threads that serve requests, and so the maximum number of concurrent writes.
 const THREADS: usize = 6;
 
-/// What requests and the test share.
+/// The state that requests and the test share.
 pub(crate) struct State {
     pub disk: Disk,
-    /// What the last cut left, while power is off.
+    /// The state that the last cut left; present while power is off.
     pub left: Option<Disk>,
-    /// What the one before left.
+    /// The state that the last completed cut left.
     pub was_left: Disk,
     pub faults: Faults,
-    /// Requests that change something, so far.
+    /// The number of changing requests so far.
     pub changes: u64,
-    /// Power fails instead of the request with this number.
+    /// Power fails at the request with this number, which is not executed.
     pub cut_at: Option<u64>,
     pub rng: Rng,
 }
 
 impl State {
-    /// Power fails now. Nothing is answered any more but that it failed.
+    /// Cuts power. All later requests fail.
     fn cut(&mut self) {
         if self.left.is_none() {
             self.left = Some(self.disk.after_cut(&mut self.rng));
@@ -43,7 +43,7 @@ impl State {
         self.left.is_some()
     }
 
-    /// A request that changes something has come. False if power fails instead.
+    /// Counts a changing request. Returns false if power is off or fails now.
     pub(crate) fn count(&mut self) -> bool {
         self.changes += 1;
         if self.cut_at.is_some_and(|at| self.changes >= at) {
@@ -57,7 +57,7 @@ pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().expect("no request panics")
 }
 
-/// A file system that is mounted. Dropping it unmounts it.
+/// A mounted file system; unmounted on drop.
 pub struct FaultFs {
     session: Option<BackgroundSession>,
     state: Arc<Mutex<State>>,
@@ -65,10 +65,11 @@ pub struct FaultFs {
 }
 
 impl FaultFs {
-    /// Mounts an empty one at `path`, a directory that is made if there is none.
+    /// Mounts an empty file system at `path`, a directory that is created if necessary.
     ///
     /// # Errors
-    /// What the system says: there may be no FUSE, or no leave to mount.
+    /// Returns the operating system's error, for example if FUSE or the permission to mount is
+    /// missing.
     pub fn mount(path: &Path, seed: u64) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         let state = State {
@@ -89,24 +90,25 @@ impl FaultFs {
         Ok(Self { session: Some(session), state, path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Has power fail instead of the `requests`-th request from now on that changes something or syncs.
+    /// Schedules a power cut in place of the `requests`-th changing request (writes, syncs,
+    /// discards, names) from now on.
     pub fn cut_after(&self, requests: u64) {
         let mut state = lock(&self.state);
         state.cut_at = Some(state.changes + requests);
     }
 
-    /// Power fails now.
+    /// Cuts power now.
     pub fn cut(&self) {
         lock(&self.state).cut();
     }
 
-    /// Whoever uses it is ended now, as a process that is killed: what was written is there, and no more durable than it was. Nothing is answered any more,
-    /// until [`Self::power_on`].
+    /// Simulates the death of all client processes, as by `kill`: written data stays, with
+    /// unchanged durability. All requests fail until [`Self::power_on`].
     pub fn end_users(&self) {
         let mut state = lock(&self.state);
         if state.left.is_none() {
@@ -114,12 +116,13 @@ impl FaultFs {
         }
     }
 
-    /// Whether power has failed.
+    /// Whether power is off.
     pub fn is_off(&self) -> bool {
         lock(&self.state).is_off()
     }
 
-    /// Goes on with what a cut has left, which [`Self::save_left`] writes out; no cut is due any more. Whoever had files open has them no more.
+    /// Restores power with the state that the cut left; [`Self::save_left`] saves that state.
+    /// Cancels a scheduled cut. Files opened before the cut stay invalid.
     pub fn power_on(&self) {
         let mut state = lock(&self.state);
         state.cut_at = None;
@@ -129,25 +132,25 @@ impl FaultFs {
         }
     }
 
-    /// What goes wrong from now on.
+    /// Replaces the injected faults.
     pub fn set_faults(&self, faults: Faults) {
         lock(&self.state).faults = faults;
     }
 
-    /// Bytes that are in use, as [`Faults::room`] counts them.
+    /// Returns the bytes in use, as [`Faults::room`] counts them.
     pub fn bytes_in_use(&self) -> u64 {
         lock(&self.state).disk.blocks_in_use() * BLOCK_BYTES
     }
 
-    /// Requests so far that change something or sync.
+    /// Returns the number of changing requests and syncs so far.
     pub fn changes(&self) -> u64 {
         lock(&self.state).changes
     }
 
-    /// Writes what there was when power came back to a directory of another file system.
+    /// Writes the state at the last power-on to a directory of another file system.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn save_left(&self, to: &Path) -> io::Result<()> {
         let disk = lock(&self.state).was_left.clone();
         save(&disk, ROOT, to)
@@ -176,7 +179,8 @@ impl Drop for FaultFs {
         if let Some(session) = self.session.take()
             && session.umount_and_join().is_err()
         {
-            // The kernel has a file of somebody open who has just ended: it is unmounted when that is over.
+            // The kernel still holds a file of a process that has just ended; a lazy unmount
+            // completes when the file is closed.
             let _ = std::process::Command::new("umount").arg("-l").arg(&self.path).status();
         }
         let _ = std::fs::remove_dir(&self.path);

@@ -1,4 +1,4 @@
-//! What the kernel asks for.
+//! The kernel's requests.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +21,9 @@ use crate::mount::{State, lock};
 #[expect(clippy::disallowed_types, reason = "the kernel wants a time; it is always the same one")]
 type Time = std::time::SystemTime;
 const NO_TIME: Time = std::time::UNIX_EPOCH;
-/// Nothing is kept by the kernel: what it is told may be wrong after a cut.
+/// Disables kernel caching, because cached attributes may be wrong after a cut.
 const TTL: Duration = Duration::ZERO;
-/// What a write waits at most before it ends, when it waits.
+/// The maximum delay of a delayed write.
 const DELAY: Duration = Duration::from_millis(1);
 
 pub(crate) struct Requests {
@@ -58,7 +58,7 @@ fn attributes(number: u64, node: &Node) -> FileAttr {
     }
 }
 
-/// Whether the disk has room for what is written to a file.
+/// Returns an error if the disk is too full for a write to a file.
 fn check_room(state: &mut State, node: u64, offset: u64, bytes: u64) -> Answer<()> {
     let new = state.disk.file(node).ok_or(Errno::EIO)?.blocks_without_room(offset, bytes);
     let wanted = (state.disk.blocks_in_use() + new) * BLOCK_BYTES;
@@ -77,7 +77,7 @@ impl Requests {
         Self { state, writes: AtomicU64::new(0), seed }
     }
 
-    /// The state, unless power is off or this request is to fail.
+    /// Returns the state, unless power is off or this request must fail.
     fn state(&self, kind: Option<Kind>) -> Answer<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         let changes = kind.is_some_and(|kind| kind != Kind::Read);
@@ -117,7 +117,7 @@ impl Requests {
         Ok(data.len() as u32)
     }
 
-    /// Some writes take a while, so that others and syncs overtake them.
+    /// Delays some writes, so that other writes and syncs overtake them.
     #[expect(clippy::disallowed_methods, reason = "this is a drive, not a task")]
     fn wait(&self) {
         let number = self.writes.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl Requests {
     }
 }
 
-/// Whether a file has this name somewhere.
+/// Whether the file has this name in some directory.
 fn has_name(disk: &Disk, node: u64, name: &str) -> bool {
     disk.directories().any(|directory| {
         directory.names().any(|(found, number)| number == node && found == OsStr::new(name))

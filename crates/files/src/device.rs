@@ -1,4 +1,4 @@
-//! The seam.
+//! The block device.
 
 use std::fmt;
 use std::future::Future;
@@ -18,12 +18,12 @@ use crate::trouble::{Trouble, Troubles};
 use crate::waiting::Waits;
 use crate::windows;
 
-/// What is written best at a time: see `set.rs`.
+/// The optimal write size in bytes: see `set.rs`.
 const OPTIMAL_WRITE_BYTES: u32 = 128 << 10;
 
-/// Files or drives as a block device, one for each set. Clones are handles to the same.
+/// A block device on files or drives, one per set. Clones are handles to the same device.
 ///
-/// As long as one is there nobody else can open the files.
+/// While a handle exists, no other process can open the files.
 #[derive(Clone)]
 pub struct FileDevice {
     inner: Rc<Inner>,
@@ -35,14 +35,15 @@ struct Inner {
 }
 
 impl FileDevice {
-    /// Makes files of `bytes` each that read as zeros, and gives them their room. They must not be there yet; a
-    /// drive may be, and is discarded as a whole.
+    /// Creates files of `bytes` bytes each that read as zeros, and allocates their space as
+    /// configured. A file must not exist yet. An existing drive is accepted and discarded as a
+    /// whole.
     ///
     /// # Errors
-    /// [`FileError`]. Files that were made before the one that failed are there, and can be deleted.
+    /// Returns a [`FileError`]. Files created before the failure remain and can be deleted.
     ///
     /// # Panics
-    /// In virtual time, or if there are no paths or more than 65535.
+    /// Panics in virtual time, or if there are no paths or more than 65535.
     pub async fn create(
         handle: &Handle,
         paths: &[PathBuf],
@@ -59,13 +60,13 @@ impl FileDevice {
         Ok(device)
     }
 
-    /// Opens what is there: files, or whole drives.
+    /// Opens existing files or whole drives.
     ///
     /// # Errors
-    /// [`FileError`].
+    /// Returns a [`FileError`].
     ///
     /// # Panics
-    /// As [`Self::create`].
+    /// Panics under the conditions of [`Self::create`].
     pub async fn open(
         handle: &Handle,
         paths: &[PathBuf],
@@ -76,11 +77,14 @@ impl FileDevice {
         Ok(Self { inner: Rc::new(Inner { sets, troubles }) })
     }
 
-    /// Gives each file the room for so many of its bytes that it has not yet. What was given stays with the files, unless discards give it back. Where a
-    /// file system cannot do that, or fails, its file gets room as it is written, and that is told as a trouble. Drives have all of theirs.
+    /// Allocates the first `bytes` bytes of each file, as far as they are not allocated yet. The
+    /// space stays allocated unless discards release it. If a file system does not support
+    /// allocation or fails it, the file gets its space as it is written, and a [`Trouble`] is
+    /// recorded. Drives are always fully allocated.
     ///
     /// # Errors
-    /// [`FileError::NoRoom`]: a disk has not as much. Then nothing was taken, unless others took some of it meanwhile.
+    /// Returns [`FileError::NoRoom`] if a disk has too little free space. No space was allocated
+    /// then, unless other processes used up free space during the call.
     pub async fn preallocate(&self, bytes: u64) -> Result<(), FileError> {
         let is_due = |set: &&Rc<Set>| set.rooms.is_some() && !set.is_read_only.get();
         let due: Vec<_> = self.inner.sets.iter().filter(is_due).collect();
@@ -95,49 +99,50 @@ impl FileDevice {
         Ok(())
     }
 
-    /// What went wrong since this was last asked, the latest things of it, oldest first.
+    /// Returns and clears the most recent failures, oldest first.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.inner.troubles.take()
     }
 
-    /// The latest of what went wrong, which stays there to be asked for.
+    /// Returns the most recent failure without clearing it.
     pub fn last_trouble(&self) -> Option<Trouble> {
         self.inner.troubles.last()
     }
 
-    /// Whether writes for which the disk has no room wait from now on until there is some, and are tried again five times a second. Else they
-    /// fail; so do those that wait when this is said.
+    /// Sets whether writes wait while the disk is full. Waiting writes are retried five times a
+    /// second. When waiting is off, such writes fail, including the writes that are waiting when it
+    /// is turned off.
     pub fn wait_for_room(&self, is_on: bool) {
         self.inner.troubles.waiting.is_on.set(is_on);
     }
 
-    /// Whether a write that did not wait was refused for want of room since the device was opened.
+    /// Whether a write failed for lack of disk space without waiting since the device was opened.
     pub fn has_refused_for_room(&self) -> bool {
         self.inner.troubles.waiting.has_refused.get()
     }
 
-    /// What waits for room.
+    /// Returns the kinds of writes that wait for disk space.
     pub fn waits(&self) -> Waits {
         self.inner.troubles.waiting.waits()
     }
 
-    /// Waits until something else waits for room than `known`.
+    /// Waits until [`Self::waits`] differs from `known`.
     pub async fn waits_changed(&self, known: Waits) {
         let waiting = Rc::clone(&self.inner.troubles.waiting);
         waiting.changed.wait_until(|| waiting.waits() != known).await;
     }
 
-    /// The locks on its files.
+    /// Returns the locks on the device's files.
     pub fn locks(&self) -> Locks {
         Locks::of(self.inner.sets.iter().filter_map(|set| set.file.as_ref()))
     }
 
-    /// Sets whose files are not there.
+    /// Returns the sets whose files are missing or could not be opened.
     pub fn lost(&self) -> Vec<SetId> {
         self.inner.sets.iter().filter(|set| set.file.is_none()).map(|set| set.id).collect()
     }
 
-    /// Whether every set goes past the system's page cache.
+    /// Whether every set bypasses the operating system's page cache.
     pub fn is_direct(&self) -> bool {
         self.inner.sets.iter().all(|set| set.is_direct)
     }
@@ -151,7 +156,7 @@ impl FileDevice {
     }
 }
 
-/// Where each set lies, how large it is and how it is read.
+/// Shows the path, the size and the I/O mode of each set.
 impl fmt::Display for FileDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, set) in self.inner.sets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where a sparse file has data, and where holes, which read as zeros.
+//! The data ranges and holes of a sparse file. Holes read as zeros.
 
 use std::fs::File;
 use std::io;
@@ -7,11 +7,12 @@ use std::ops::Range;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-/// The parts of a file that may hold data, in order: behind the last one, and between them, are holes. Where the file system cannot tell, that is all
-/// of it. Room that was given and not written counts as a hole where the file system knows.
+/// Returns the ranges of a file that may hold data, in order; the rest of the file are holes. If
+/// the file system cannot report holes, the whole file is returned. Allocated but unwritten space
+/// counts as a hole if the file system reports it.
 ///
 /// # Errors
-/// What the system says of the file.
+/// Returns the operating system's error.
 pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
     let end = rustix::fs::seek(file, SeekFrom::End(0))?;
     let mut parts = Vec::new();
@@ -19,12 +20,12 @@ pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
     while at < end {
         let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(start) => start,
-            Err(Errno::NXIO) => break, // nothing but a hole to the end
-            // Nobody can tell.
+            Err(Errno::NXIO) => break, // only a hole up to the end
+            // The file system cannot report holes.
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => at,
             Err(error) => return Err(error.into()),
         };
-        // It has grown meanwhile: who asked wants what there was.
+        // The file grew meanwhile; the caller needs the ranges up to the old end only.
         if start >= end {
             break;
         }
@@ -35,16 +36,16 @@ pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
     Ok(parts)
 }
 
-/// The data of a file that is not written to while it is open: parts in order, or nothing where nobody can tell.
+/// The data ranges, in order, of a file that is not written while it is open; `None` if they are
+/// unknown.
 pub(crate) struct Data(Option<Vec<Range<u64>>>);
 
 impl Data {
-    /// Of a file.
     pub(crate) fn of(file: &File) -> Self {
         Self(data_in(file).ok())
     }
 
-    /// Whether there is nothing but a hole in `range`.
+    /// Whether `range` lies entirely in a hole.
     pub(crate) fn is_hole(&self, range: &Range<u64>) -> bool {
         let Some(parts) = &self.0 else { return false };
         let next = parts.partition_point(|part| part.end <= range.start);

@@ -1,24 +1,25 @@
 //! Block devices on real files and drives.
 //!
 //! ```text
-//!   FileDevice .. the seam `BlockDevice` over one file or drive for each set   (device.rs)
-//!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
+//!   FileDevice .. implements `BlockDevice`: one file or drive per set          (device.rs)
+//!   open ........ create and open: locks, sizes, direct I/O where supported    (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
-//!   holes ....... where a sparse file has data                                 (holes.rs)
-//!   Locks ....... by which others are kept from the files                      (locks.rs)
-//!   Rooms ....... which parts of a file have room of their own                 (room.rs)
+//!   holes ....... the data ranges of a sparse file                             (holes.rs)
+//!   Locks ....... locks that exclude other processes from the files            (locks.rs)
+//!   Rooms ....... the parts of a file that have space allocated                (room.rs)
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
-//!   windows ..... the window commands of a device: who has them, who refused   (windows.rs)
-//!   Waiting ..... writes that wait for room on the disk                        (waiting.rs)
-//!   Trouble ..... what went wrong, with the file's name and offset             (trouble.rs)
+//!   windows ..... the window commands of a device, and refusals                (windows.rs)
+//!   Waiting ..... writes that wait for disk space                              (waiting.rs)
+//!   Trouble ..... failures, with file name and offset                          (trouble.rs)
 //! ```
-//! A set is a file of fixed size, which has its room from the beginning or gets it as it is written, or a whole drive (a
-//! block device of the system). Several sets may lie in several directories, on several drives: a volume over them bears the loss
-//! of one. Blocks are stored as the bytes they are, one after the other, with nothing around them.
+//! A set is a file of fixed size, or a whole drive (a block device of the operating system). A
+//! file's space is allocated at creation or as it is written. Sets may be in several directories,
+//! on several drives: a volume over them tolerates the loss of one. Blocks are stored as plain
+//! bytes, consecutively, without headers.
 //!
-//! I/O is that of a runtime in real time, past the system's page cache where the file system allows. Cost of a
-//! read: one buffer and one operation.
+//! I/O goes through a runtime in real time. It bypasses the operating system's page cache if the
+//! file system allows that. A read costs one buffer and one operation.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
-//! Locks on files, for whoever outlives the runtime in which they were opened.
+//! Locks on files, for code that outlives the runtime in which the files were opened.
 
 use std::fs::File;
 use std::sync::{Arc, Weak};
 
-/// The locks on a device's files, by which others are kept from them. They end with the files by themselves, when the
-/// last of what uses those has gone.
+/// The locks on a device's files, which exclude other processes. A lock is released with its file,
+/// when the last user of the file is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Locks(Vec<Weak<File>>);
 
@@ -13,11 +13,12 @@ impl Locks {
         Self(files.map(Arc::downgrade).collect())
     }
 
-    /// Gives up what locks there are still. For files of a runtime that has ended after a panic, where something that is left as it was
-    /// holds on to them: nothing is read or written any more. Drives, which the system keeps from others besides, stay in use.
+    /// Releases the remaining locks. For the files of a runtime that ended in a panic, where leaked
+    /// objects still hold the files; no I/O is in progress any more. Drives stay in use, because
+    /// the operating system excludes others from them by a second mechanism.
     pub fn give_up(&self) {
         for file in self.0.iter().filter_map(Weak::upgrade) {
-            // One that cannot be given up is told whoever opens the file next.
+            // If the unlock fails, the next open of the file reports it.
             let _ = file.unlock();
         }
     }

@@ -1,4 +1,4 @@
-//! Making and opening the files of a device.
+//! Creating and opening the files of a device.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -20,70 +20,77 @@ use crate::room::Rooms;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
 
-/// Whether files are read and written past the system's page cache.
+/// Whether I/O bypasses the operating system's page cache (direct I/O).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DirectIo {
-    /// Where the file system lets it.
+    /// Uses direct I/O if the file system supports it.
     #[default]
     Probe,
-    /// Or the device is not opened.
+    /// Requires direct I/O: opening fails without it.
     On,
-    /// Never.
+    /// Never uses direct I/O.
     Off,
 }
 
-/// What discarded blocks become. What a file system or a drive does not know is replaced by the next one here.
+/// The effect of a discard. A way that the file system or drive does not support is replaced by the
+/// next variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Discards {
-    /// Zeros that keep their room: a device that was made never runs out of it.
+    /// Zeros the blocks and keeps their space allocated: a device that was created with all its
+    /// space never runs out of it.
     #[default]
     KeepRoom,
-    /// Holes: other files get the room, and a drive below is told. A write may find no room left.
+    /// Punches holes: other files can use the space, and the drive below is notified. A later write
+    /// may find the disk full.
     GiveBack,
-    /// Zeros that are written.
+    /// Writes zeros.
     WriteZeros,
-    /// Nothing, as a drive may do with them: what was there stays until it is written again, which then costs the file
-    /// system nothing but the write. For users who tell by themselves what is old.
+    /// Does nothing, as a drive may do: the old contents stay until the next write, which then
+    /// costs the file system no extra work. For users that detect old contents by themselves.
     Ignore,
 }
 
-/// When a file that is made gets its room.
+/// The time at which a new file gets its disk space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RoomOf {
-    /// At once: what was made never finds the disk full, unless discards give room back.
+    /// At creation: writes never find the disk full, unless discards release space.
     #[default]
     Whole,
-    /// As it is written, 16 MiB at a time: the disk may be full by then. Writing into a hole would keep reads of the file
-    /// waiting meanwhile.
+    /// As the file is written, 16 MiB at a time: the disk may be full by then. The space is
+    /// allocated ahead of the write, because writing into a hole blocks reads of the file
+    /// meanwhile.
     Written,
 }
 
-/// How a device is made or opened.
+/// Options for creating or opening a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
 pub struct FileOptions {
-    /// Past the page cache.
+    /// Whether to use direct I/O.
     pub direct: DirectIo,
-    /// What discards do.
+    /// The effect of discards.
     pub discards: Discards,
-    /// When files that are made get their room.
+    /// The time at which new files get their space.
     pub room: RoomOf,
-    /// It takes no writes, and may lie on what takes none. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
+    /// Whether the device refuses writes; it may then be on read-only media. The file's holes are
+    /// recorded at open and read without I/O, because no writer fills them.
     pub read_only: bool,
-    /// A file that is shorter is made so long, in bytes, by a hole at its end, which is durable when it is open; drives are as long as they are.
+    /// Minimum file size in bytes. A shorter file is extended by a hole, which is durable when the
+    /// open completes. Drives keep their size.
     pub least_bytes: u64,
-    /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
-    /// none is there.
+    /// Whether a missing file is opened as a lost set, with the size of the smallest other set.
+    /// Fails if all files are missing.
     pub bears_missing: bool,
-    /// A file on a file system that takes no writes is opened as a set that takes none.
+    /// Whether a file on a read-only file system is opened as a read-only set.
     pub bears_read_only: bool,
-    /// A file that cannot be opened, for whatever reason but that others have it, is a set that is lost, and one that is shorter than the longest is as long: what
-    /// is behind its end cannot be read. For whoever saves what is left, and writes nothing.
+    /// Whether a file that cannot be opened for any reason, except that another process has it
+    /// open, becomes a lost set. A file shorter than the longest gets that size; reads past its end
+    /// fail. For salvage tools that do not write.
     pub bears_damage: bool,
 }
 
 impl FileOptions {
-    /// Whether a file that cannot be opened so is a set that is lost.
+    /// Whether a file that fails to open with this error becomes a lost set.
     fn bears(&self, error: &FileError) -> bool {
         match error {
             FileError::Missing(_) => self.bears_missing,
@@ -93,35 +100,35 @@ impl FileOptions {
     }
 }
 
-/// Why a device cannot be made or opened.
+/// The reason why a device cannot be created or opened.
 #[derive(Debug)]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     Missing(PathBuf),
-    /// There is one already.
+    /// The file exists already.
     Exists(PathBuf),
-    /// Another device has it open, in this process or another.
+    /// Another device, in this process or another, has the file open.
     InUse(PathBuf),
-    /// It is too small to hold a block.
+    /// The file is too small for one block.
     TooSmall(PathBuf),
-    /// It is neither a file nor a drive.
+    /// The path is neither a file nor a drive.
     NoFile(PathBuf),
-    /// The file system has no room for so many bytes.
+    /// The file system has too little free space.
     NoRoom {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file in bytes.
         bytes: u64,
     },
-    /// Direct I/O was asked for, and the file system has none.
+    /// Direct I/O was required, and the file system does not support it.
     NotDirect(PathBuf),
-    /// The system could not do something else.
+    /// Another operation of the operating system failed.
     System {
         /// The file.
         path: PathBuf,
-        /// What could not be done.
+        /// The failed operation.
         doing: &'static str,
-        /// What it says.
+        /// The operating system's error.
         error: io::Error,
     },
 }
@@ -132,13 +139,13 @@ impl FileError {
         match Errno::from_io_error(&error) {
             Some(Errno::NOENT) => Self::Missing(path),
             Some(Errno::EXIST) => Self::Exists(path),
-            // A drive that has a file system mounted.
+            // A drive with a mounted file system.
             Some(Errno::BUSY) => Self::InUse(path),
             _ => Self::System { path, doing, error },
         }
     }
 
-    /// Whether the file system takes no writes.
+    /// Whether the file system is read-only.
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
@@ -193,12 +200,12 @@ impl std::error::Error for FileError {
     }
 }
 
-/// Paths of a device with all of its sets in one directory: `set-1`, `set-2` and so on.
+/// Returns the paths of a device with all its sets in one directory: `set-1`, `set-2` and so on.
 pub fn files_in(directory: &Path, sets: u16) -> Vec<PathBuf> {
     (1..=sets).map(|set| directory.join(format!("set-{set}"))).collect()
 }
 
-/// Whether it is a drive: a block device of the system.
+/// Whether the path is a drive: a block device of the operating system.
 pub(crate) fn is_drive(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.file_type().is_block_device())
 }
@@ -209,7 +216,7 @@ fn set_ids(paths: &[PathBuf]) -> impl Iterator<Item = (SetId, &PathBuf)> {
     (1..=count).filter_map(SetId::new).zip(paths)
 }
 
-/// Makes files, and gives them their room.
+/// Creates files and allocates their space as configured.
 pub(crate) async fn create(
     handle: &Handle,
     paths: &[PathBuf],
@@ -239,7 +246,7 @@ async fn create_file(
     let given = match room {
         RoomOf::Written => file.set_len(bytes),
         RoomOf::Whole => match handle.change_room(&file, 0, bytes, Room::Give).await {
-            // It gets its room as it is written.
+            // The file gets its space as it is written.
             Err(error) if is_unknown(&error) => file.set_len(bytes),
             given => given,
         },
@@ -249,19 +256,19 @@ async fn create_file(
         Err(error) => Err(error),
     };
     if let Err(error) = made {
-        // Half a file would only be in the way of the next attempt.
+        // A partial file would make the next attempt fail.
         let _ = std::fs::remove_file(path);
         return Err(failed(error));
     }
     sync_directory(handle, path).await
 }
 
-/// Whether a file system or a drive does not know what was asked of it.
+/// Whether the error means that the file system or drive does not support the operation.
 pub(crate) fn is_unknown(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
-/// Makes a file's name durable.
+/// Makes the name of a file durable.
 async fn sync_directory(handle: &Handle, path: &Path) -> Result<(), FileError> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -274,7 +281,7 @@ async fn sync_directory(handle: &Handle, path: &Path) -> Result<(), FileError> {
     synced.map_err(|error| FileError::system(directory, "synced", error))
 }
 
-/// Opens what is there.
+/// Opens existing files or drives.
 pub(crate) async fn open(
     handle: &Handle,
     paths: &[PathBuf],
@@ -336,7 +343,7 @@ pub(crate) async fn open(
     Ok(sets.into_iter().map(Rc::new).collect())
 }
 
-/// What keeps a file from getting room.
+/// Converts the error of a failed allocation.
 pub(crate) fn of_room(path: &Path, bytes: u64, error: io::Error) -> FileError {
     let is_room =
         matches!(Errno::from_io_error(&error), Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT));
@@ -365,7 +372,7 @@ async fn open_file(
     if !is_drive && !found.is_file() {
         return Err(FileError::NoFile(path.to_owned()));
     }
-    // A drive that is mounted is refused to who asks for all of it.
+    // Exclusive open: a mounted drive is refused.
     let flags = if is_drive { OFlags::EXCL } else { OFlags::empty() };
     let open_with = |flags: OFlags| {
         let flags = flags.bits().cast_signed();
@@ -376,7 +383,8 @@ async fn open_file(
     let bytes = plain.seek(SeekFrom::End(0));
     let mut bytes = bytes.map_err(|error| FileError::system(path, "measured", error))?;
     if least_bytes > 0 && !is_drive {
-        // One that is so long may have been made so by somebody who ended before that was durable.
+        // Syncs even if the size is right: the process that extended the file may have ended before
+        // the new size was durable.
         let longer = if bytes < least_bytes { plain.set_len(least_bytes) } else { Ok(()) };
         let grown = longer.and_then(|()| plain.sync_all());
         grown.map_err(|error| FileError::system(path, "made larger", error))?;
@@ -406,10 +414,11 @@ async fn open_file(
     Ok(Opened { file, blocks, is_direct: false, alignment: 1 })
 }
 
-/// What addresses of buffers may have to be multiples of. The less, the less memory is lost in front of each.
+/// Candidate buffer alignments in bytes. A smaller alignment wastes less memory before each buffer.
 const ALIGNMENTS: [usize; 2] = [512, 4096];
 
-/// Reads a block into a buffer at a multiple of `alignment`, and of no more.
+/// Tests whether direct reads work with this alignment: reads a block into a buffer that is aligned
+/// to `alignment` and to no larger power of two.
 async fn takes_alignment(handle: &Handle, file: &Arc<File>, alignment: usize) -> bool {
     let block = BLOCK_BYTES as usize;
     let whole = PageImage::zeroed(2 * block, 2 * block);
@@ -419,7 +428,7 @@ async fn takes_alignment(handle: &Handle, file: &Arc<File>, alignment: usize) ->
     read.is_ok_and(|bytes| bytes == block)
 }
 
-/// The file, with a lock on it that ends with it. Another process that asks for one is refused.
+/// Locks the file for as long as it is open. A lock request of another process is refused.
 fn locked(path: &Path, file: File) -> Result<File, FileError> {
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -1,7 +1,9 @@
-//! The drive below a file, and admin commands to it by the system's driver.
+//! The drive below a file, and admin commands to it through the operating system's driver.
 //!
-//! A window is an NVM set's. The drive says in which set a namespace lies; a member of a volume has to have a set, and so a namespace, for
-//! itself. It may be a file or a partition in that namespace: what else lies there is its owner's affair, and disturbs the windows.
+//! Windows belong to an NVM set. The drive reports the set of a namespace. Each member of a volume
+//! needs a set, and so a namespace, of its own. The member may be a file or a partition in that
+//! namespace. Other data in the namespace is the operator's responsibility; I/O to it disturbs the
+//! windows.
 
 use std::fs::{self, File};
 use std::future::Future;
@@ -15,10 +17,10 @@ use rustix::fs::{major, minor};
 
 use crate::plm::Admin;
 
-/// Where the system says what it knows of block devices, by their numbers.
+/// The directory of block devices, by device number.
 const BY_NUMBER: &str = "/sys/dev/block";
 
-/// A namespace of an NVMe drive, to which the system passes admin commands on.
+/// A namespace of an NVMe drive that accepts admin commands through the operating system.
 #[derive(Clone)]
 pub struct Passthrough {
     handle: Handle,
@@ -35,19 +37,20 @@ impl Admin for Passthrough {
     }
 }
 
-/// A namespace as the system knows it.
+/// A namespace as listed by the operating system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Namespace {
-    /// Its device file.
+    /// The device file.
     pub(crate) device: PathBuf,
-    /// Its number.
+    /// The namespace identifier.
     pub(crate) number: u32,
-    /// The drive that it is of.
+    /// The drive that has the namespace.
     pub(crate) drive: PathBuf,
 }
 
 impl Namespace {
-    /// The one that a file lies in, or that is a drive or a partition itself. If there is none, why.
+    /// Returns the namespace that holds the file, or that the path, a drive or a partition, belongs
+    /// to. The error is the reason in words.
     pub(crate) fn below(path: &Path) -> Result<Self, String> {
         let found = path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
         let is_drive = found.file_type().is_block_device();
@@ -59,7 +62,7 @@ impl Namespace {
         Self::of(&known).map_err(|why| format!("{} is on {why}", path.display()))
     }
 
-    /// The one of a directory in which the system says what it knows of a block device.
+    /// Reads the namespace from the sysfs directory of a block device.
     fn of(known: &Path) -> Result<Self, String> {
         let whole = match known.parent() {
             Some(parent) if known.join("partition").exists() => parent,
@@ -76,7 +79,7 @@ impl Namespace {
         Ok(Self { device: Path::new("/dev").join(name), number, drive })
     }
 
-    /// Opens it for admin commands.
+    /// Opens the namespace for admin commands.
     pub(crate) fn open(&self, handle: &Handle) -> Result<Passthrough, String> {
         let file = File::open(&self.device);
         let file = file.map_err(|error| format!("{}: {error}", self.device.display()))?;

@@ -1,6 +1,8 @@
-//! Predictable Latency Mode of a set, by admin commands: what is asked for, as dwords and data, and what the answers mean.
+//! Predictable Latency Mode of a set, by admin commands: encodes requests as dwords and data, and
+//! decodes the responses.
 //!
-//! Who carries the commands out is behind [`Admin`]: the system's driver ([`crate::passthrough`]), or a simulated drive in tests.
+//! [`Admin`] executes the commands: the operating system's driver ([`crate::passthrough`]), or a
+//! simulated drive in tests.
 
 use std::fmt;
 use std::future::Future;
@@ -13,12 +15,14 @@ use block::nvme::{
 };
 use runtime::{AdminCompletion, AdminDwords};
 
-/// Carries admin commands out. A command is submitted by the call.
+/// Executes admin commands. The call itself submits the command.
 pub trait Admin: 'static {
-    /// Submits a command as it is in a submission queue. `data` is what is sent, or as long as what is to come.
+    /// Submits a command in the layout of a submission queue entry. `data` is the data to send, or
+    /// a buffer of the length to receive.
     ///
     /// # Errors
-    /// The command did not come to the drive; what a drive refuses is a completion with a status.
+    /// Returns an error if the command did not reach the drive. A refusal by the drive is a
+    /// completion with a status.
     fn submit(
         &self,
         dwords: AdminDwords,
@@ -26,34 +30,34 @@ pub trait Admin: 'static {
     ) -> impl Future<Output = io::Result<AdminCompletion>> + use<Self>;
 }
 
-/// Why a window command came to nothing.
+/// The reason why a window command failed.
 #[derive(Debug)]
 pub enum PlmError {
-    /// The system did not let the command through.
+    /// The operating system did not pass the command on.
     System {
-        /// What was asked for.
+        /// The requested operation.
         doing: &'static str,
-        /// What it says.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// The drive refused it.
+    /// The drive refused the command.
     Refused {
-        /// What was asked for.
+        /// The requested operation.
         doing: &'static str,
-        /// Status code in bits 7:0, its type in bits 10:8.
+        /// Status code in bits 7:0, status code type in bits 10:8.
         status: u16,
     },
-    /// The drive's answer is none that the specification knows.
+    /// The response of the drive violates the specification.
     Answer {
-        /// What was asked for.
+        /// The requested operation.
         doing: &'static str,
-        /// What is wrong with it.
+        /// The decoding error.
         error: DecodeError,
     },
 }
 
 impl PlmError {
-    /// The drive's refusal, if that is one of those that drives of this project have.
+    /// Returns the status of a refusal, if it is a status that the drives of this project use.
     pub fn status(&self) -> Option<Status> {
         match self {
             Self::Refused { status, .. } => {
@@ -65,7 +69,8 @@ impl PlmError {
     }
 }
 
-/// What else drives answer to commands that they do not know (NVMe base specification, status codes).
+/// Describes further statuses with which drives answer unknown commands (NVMe base specification,
+/// status codes).
 fn words(status: u16) -> Option<&'static str> {
     Some(match status {
         0x001 => "it does not know the command",
@@ -131,15 +136,16 @@ pub struct Plm<A> {
 }
 
 impl<A: Admin> Plm<A> {
-    /// Those of a set that is known.
+    /// Creates access to the windows of a known set.
     pub fn of_set(admin: A, set: SetId) -> Self {
         Self { admin, set }
     }
 
-    /// Those of the set that a namespace lies in. Nothing, if the drive has none: it says in Identify whether it has sets, and the mode.
+    /// Creates access to the windows of the set of a namespace. Returns `None` if Identify reports
+    /// no NVM sets or no Predictable Latency Mode.
     ///
     /// # Errors
-    /// [`PlmError`].
+    /// Returns a [`PlmError`].
     pub async fn of_namespace(admin: A, namespace: u32) -> Result<Option<Self>, PlmError> {
         let controller = identify(&admin, CNS_CONTROLLER, 0).await?;
         let attributes = ControllerFields::read_from(&controller).attributes;
@@ -151,15 +157,15 @@ impl<A: Admin> Plm<A> {
         Ok(fields.set.map(|set| Self { admin, set }))
     }
 
-    /// The set, by the drive's number.
+    /// Returns the drive's number of the set.
     pub fn set(&self) -> SetId {
         self.set
     }
 
-    /// Turns the mode on or off.
+    /// Enables or disables the mode.
     ///
     /// # Errors
-    /// [`PlmError`].
+    /// Returns a [`PlmError`].
     pub fn configure(
         &self,
         config: PlmConfig,
@@ -167,10 +173,10 @@ impl<A: Admin> Plm<A> {
         self.set_feature(SET_CONFIG, Setting::PlmConfig { set: self.set, config })
     }
 
-    /// The configuration in force.
+    /// Returns the current configuration.
     ///
     /// # Errors
-    /// [`PlmError`].
+    /// Returns a [`PlmError`].
     pub fn config(&self) -> impl Future<Output = Result<PlmConfig, PlmError>> + use<A> {
         let setting = self.feature(GET_CONFIG, Feature::PlmConfig(self.set));
         async move {
@@ -181,10 +187,10 @@ impl<A: Admin> Plm<A> {
         }
     }
 
-    /// Takes the set to a window; it is there when this is ready.
+    /// Moves the set to a window. Completes when the set is in it.
     ///
     /// # Errors
-    /// [`PlmError`].
+    /// Returns a [`PlmError`].
     pub fn select(
         &self,
         window: WindowSelect,
@@ -192,10 +198,10 @@ impl<A: Admin> Plm<A> {
         self.set_feature(SET_WINDOW, Setting::PlmWindow { set: self.set, window })
     }
 
-    /// The window that was selected, or that the set has gone to by itself.
+    /// Returns the window that the host selected, or that the set moved to by itself.
     ///
     /// # Errors
-    /// [`PlmError`]; while the mode is off the drive refuses.
+    /// Returns a [`PlmError`]; the drive refuses the command while the mode is disabled.
     pub fn window(&self) -> impl Future<Output = Result<WindowSelect, PlmError>> + use<A> {
         let setting = self.feature(GET_WINDOW, Feature::PlmWindow(self.set));
         async move {
@@ -206,10 +212,11 @@ impl<A: Admin> Plm<A> {
         }
     }
 
-    /// The window that the set is in, what is left of it, and what the set asks for.
+    /// Returns the current window of the set, its remaining budget, and the limits of its windows.
+    /// If `retains`, pending events stay pending.
     ///
     /// # Errors
-    /// [`PlmError`].
+    /// Returns a [`PlmError`].
     pub fn log(&self, retains: bool) -> impl Future<Output = Result<PerSetLog, PlmError>> + use<A> {
         let get = GetLogPage { retain: retains, ..GetLogPage::per_set(self.set) };
         let dwords = command(GetLogPage::OPCODE, 0, &get.dwords());
@@ -272,7 +279,7 @@ fn completed(
     }
 }
 
-/// What came, which has to be as long as what was asked for.
+/// Returns the received data, which must have the requested length.
 fn page_of<'a, const N: usize>(
     doing: &'static str,
     data: &'a [u8],

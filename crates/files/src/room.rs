@@ -1,7 +1,8 @@
-//! Which parts of a file have room of their own, and whether its disk has as much as it lacks.
+//! Tracking of the parts of a file that have disk space allocated, and a check of free disk space.
 //!
-//! A write into a hole, or into the last part of a file that has none yet, takes the file system's lock of the whole file, and reads of it wait
-//! meanwhile. So a file that gets its room as it is written gets it in parts that are larger than any write.
+//! A write into a hole, or past the allocated end of a file, takes the file system's lock of the
+//! whole file and blocks reads meanwhile. A file that gets its space as it is written therefore
+//! gets it in parts that are larger than any write.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -9,24 +10,25 @@ use std::ops::Range;
 
 use rustix::fs::{fstat, fstatvfs};
 
-/// Bytes that get their room together.
+/// Unit of allocation in bytes.
 const PART_BYTES: u64 = 16 << 20;
 
-/// Parts of a file that are known to have room, by number. Nothing is known of a file that was just opened; giving it room that it
-/// has changes nothing.
+/// The parts of a file, by number, that are known to be allocated. A newly opened file starts with
+/// no known part; allocating an allocated part has no effect.
 pub(crate) struct Rooms {
     given: RefCell<Vec<bool>>,
     file_bytes: u64,
 }
 
 impl Rooms {
-    /// Of a file of so many bytes.
+    /// Creates the map of a file of `file_bytes` bytes, with no part known to be allocated.
     pub(crate) fn of(file_bytes: u64) -> Self {
         let parts = file_bytes.div_ceil(PART_BYTES) as usize;
         Self { given: RefCell::new(vec![false; parts]), file_bytes }
     }
 
-    /// The bytes to be given room before `range` is written, if there are any. They count as given from now on.
+    /// Returns the bytes to allocate before `range` is written, if any, and marks them as
+    /// allocated.
     pub(crate) fn take_missing(&self, range: Range<u64>) -> Option<Range<u64>> {
         let mut given = self.given.borrow_mut();
         let parts = parts_of(&range);
@@ -36,7 +38,7 @@ impl Rooms {
         Some(first as u64 * PART_BYTES..((last as u64 + 1) * PART_BYTES).min(self.file_bytes))
     }
 
-    /// Part of `range` may have no room.
+    /// Marks `range` as possibly unallocated.
     pub(crate) fn forget(&self, range: Range<u64>) {
         self.given.borrow_mut()[parts_of(&range)].fill(false);
     }
@@ -46,21 +48,21 @@ fn parts_of(range: &Range<u64>) -> Range<usize> {
     (range.start / PART_BYTES) as usize..range.end.div_ceil(PART_BYTES) as usize
 }
 
-/// A file and the disk that it is on.
+/// The space used by a file, and the free space of its disk.
 #[derive(Clone, Copy)]
 pub(crate) struct OnDisk {
     disk: u64,
-    /// Bytes that the file has.
+    /// Allocated bytes of the file.
     has: u64,
-    /// Bytes that are left of the disk.
+    /// Free bytes of the disk.
     left: u64,
 }
 
 impl OnDisk {
-    /// Of a file; nothing where the system cannot tell.
+    /// Returns the values of a file; `None` if the operating system cannot report them.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let (found, disk) = (fstat(file).ok()?, fstatvfs(file).ok()?);
-        // A file system that does not count its blocks has none.
+        // A file system without block accounting reports zero blocks.
         let is_known = disk.f_blocks > 0 && disk.f_frsize > 0;
         is_known.then(|| Self {
             disk: found.st_dev,
@@ -70,7 +72,8 @@ impl OnDisk {
     }
 }
 
-/// The first of these files that cannot come to have `bytes`: files of one disk share what is left of it.
+/// Returns the index of the first file that cannot be extended to `bytes` allocated bytes. Files on
+/// the same disk share its free space.
 pub(crate) fn without_room(files: &[Option<OnDisk>], bytes: u64) -> Option<usize> {
     let missing = |file: &OnDisk| bytes.saturating_sub(file.has);
     let wanted_of = |disk: u64| -> u64 {

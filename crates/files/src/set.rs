@@ -1,4 +1,4 @@
-//! One set: a file, and what commands on blocks are to it.
+//! One set: maps commands on blocks to operations on a file.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -20,46 +20,49 @@ use crate::room::Rooms;
 use crate::trouble::{Doing, Failure, Trouble, Troubles, as_device_error};
 use crate::waiting::{AGAIN, OneWaits};
 
-/// Longer writes go out in pieces, one after the other: a drive that has a megabyte to write keeps reads waiting for
-/// several times as long as one that has this much (measured: the 99th percentile of reads is 0.55 ms beside
-/// writes of 1 MiB, 0.13 beside as many bytes in these pieces).
+/// Longer writes are split into pieces, written one after the other: a drive with a megabyte to
+/// write delays reads several times longer than a drive with one piece to write. Measured: the 99th
+/// percentile of reads is 0.55 ms next to writes of 1 MiB, 0.13 ms next to the same bytes in these
+/// pieces.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// A drive that is told of one page of memory more takes longer: 3 us of 50 for a read of 4 KiB on the drive of decision 40.
+/// A read that touches one more memory page takes longer: 3 us of 50 us for a 4 KiB read on the
+/// drive of decision 40.
 const MEMORY_PAGE_BYTES: usize = 4096;
-/// Reads of so many blocks and more begin at a page of memory.
+/// Reads of at least this many blocks use buffers aligned to a memory page.
 const LONG_READ_BLOCKS: u32 = 8;
 
-/// See the module's documentation.
+/// A set of a device.
 pub(crate) struct Set {
     pub(crate) id: SetId,
     pub(crate) blocks: u64,
-    /// Of them those that its file has.
+    /// The number of blocks that the file really has.
     pub(crate) there: u64,
     pub(crate) path: PathBuf,
-    /// Nothing if it is not there.
+    /// `None` if the file is missing or could not be opened.
     pub(crate) file: Option<Arc<File>>,
-    /// Whether it goes past the page cache.
+    /// Whether I/O bypasses the page cache.
     pub(crate) is_direct: bool,
-    /// What addresses of buffers have to be multiples of.
+    /// Required alignment of buffer addresses, in bytes.
     pub(crate) alignment: usize,
-    /// For those who read by themselves.
+    /// Buffers for callers that execute reads by themselves.
     pub(crate) read_buffers: ReadBuffers,
-    /// How it discards: what the file system does not know is not tried twice.
+    /// The current way to discard. A way that the file system does not support is not tried again.
     pub(crate) discards: Cell<Discards>,
-    /// What of it has room; nothing if all has.
+    /// The allocated parts of the file; `None` if all of it is allocated.
     pub(crate) rooms: Option<Rooms>,
-    /// Where it has data, of a file that is not written to; nothing if that is not known.
+    /// The data ranges of a file that is not written to; `None` if unknown.
     pub(crate) data: Option<Data>,
-    /// It was opened so, or the system could not make writes durable, and may have forgotten which: no more of them.
+    /// Whether writes are refused: the set was opened read-only, or a sync failed. After a failed
+    /// sync the operating system may have dropped any of the unsynced writes.
     pub(crate) is_read_only: Cell<bool>,
-    /// Its windows, if it was looked for some, and there are.
+    /// The windows of the set, once they were looked for and found.
     pub(crate) plm: RefCell<Option<Plm<Passthrough>>>,
     pub(crate) handle: Handle,
     pub(crate) troubles: Rc<Troubles>,
 }
 
-/// A range of blocks, as bytes of the file.
+/// A range of blocks, in bytes of the file.
 #[derive(Clone, Copy)]
 struct Range {
     offset: u64,
@@ -76,7 +79,7 @@ impl Range {
     }
 }
 
-/// What blocks are on the medium: all of their bytes, also those that are computed.
+/// Returns all bytes of the blocks, as stored on the medium, with trailing zeros written out.
 fn bytes_of(blocks: &[Block], alignment: usize) -> PageImage {
     let mut image = PageImage::zeroed(blocks.len() * BLOCK_BYTES as usize, alignment);
     let bytes = image.bytes_mut().expect("nobody shares a new page");
@@ -101,7 +104,7 @@ impl Set {
         if self.is_read_only.get() { Err(DeviceError::ReadOnly(self.id)) } else { Ok(found) }
     }
 
-    /// Notes what went wrong, and says what it means.
+    /// Records a failure and converts it to a device error.
     fn failed(&self, failure: &Failure, doing: Doing, range: Range) -> DeviceError {
         let Range { offset, bytes } = range;
         let what = format!("{doing}: {failure}");
@@ -109,7 +112,7 @@ impl Set {
         as_device_error(failure, doing, self.id, offset / u64::from(BLOCK_BYTES))
     }
 
-    /// What a transfer came to.
+    /// Converts the result of a transfer; a short transfer is an error.
     fn whole(
         &self,
         result: io::Result<usize>,
@@ -137,7 +140,8 @@ impl Set {
             if self.is_hole(range) {
                 return Ok(None);
             }
-            // What is short may be kept in memory, where a page of it would be lost for each.
+            // A short read may stay cached in memory, where the larger alignment would waste a page
+            // per buffer.
             let least = if blocks < LONG_READ_BLOCKS { 1 } else { MEMORY_PAGE_BYTES };
             let buffer = PageImage::zeroed(range.bytes as usize, self.alignment.max(least));
             Ok(Some((self.handle.read_at(file, range.offset, buffer), range)))
@@ -153,14 +157,14 @@ impl Set {
         }
     }
 
-    /// The read of blocks that are there, for whoever does it without the set.
+    /// Returns the read of existing blocks, for a caller that executes it without the set.
     pub(crate) fn file_read(&self, first: u64, blocks: u32) -> Option<FileRead> {
         let (file, range) = self.check(first, blocks.into()).ok()?;
         (self.is_there(range) && !self.is_hole(range))
             .then(|| FileRead::new(file, range.offset, range.bytes as usize, &self.read_buffers))
     }
 
-    /// Whether the file is so long. What it lacks has been said then, where that matters.
+    /// Whether the file contains the whole range. It may be shorter than the set: see `there`.
     fn is_there(&self, range: Range) -> bool {
         range.all().end <= self.there * u64::from(BLOCK_BYTES)
     }
@@ -179,13 +183,15 @@ impl Set {
         let written = self.takes_writes(first, blocks.len() as u64).map(|(file, range)| {
             let bytes = bytes_of(blocks, self.alignment.max(MEMORY_PAGE_BYTES));
             let (set, file) = (Rc::clone(self), Arc::clone(file));
-            // In a box: each layer above would be several times as large.
+            // Boxed, because each future that contains it would otherwise be several times as
+            // large.
             Box::pin(self.begin_writing(set, file, range, bytes, (class, force)))
         });
         async move { written?.await }
     }
 
-    /// Gives a part of the file its room, or, where the disk has not as much left, what is `written` of it.
+    /// Allocates a part of the file. If the disk has too little space for the part, allocates only
+    /// the `written` bytes.
     async fn give_room_or_less(
         &self,
         file: &Arc<File>,
@@ -198,7 +204,7 @@ impl Set {
         }
     }
 
-    /// Gives a part of the file its room.
+    /// Allocates a part of the file.
     async fn give_room(
         &self,
         file: &Arc<File>,
@@ -207,7 +213,7 @@ impl Set {
         let (offset, bytes) = (part.start, part.end - part.start);
         match self.handle.change_room(file, offset, bytes, Room::Give).await {
             Ok(()) => Ok(()),
-            // It gets its room as it is written.
+            // The file gets its space as it is written.
             Err(error) if is_unknown(&error) => Ok(()),
             Err(error) => {
                 self.rooms.iter().for_each(|rooms| rooms.forget(part.clone()));
@@ -217,7 +223,7 @@ impl Set {
         }
     }
 
-    /// See [`crate::FileDevice::preallocate`].
+    /// Implements [`crate::FileDevice::preallocate`].
     pub(crate) async fn preallocate(&self, bytes: u64) -> Result<(), FileError> {
         let (Some(file), Some(rooms)) = (&self.file, &self.rooms) else { return Ok(()) };
         let bytes = bytes.min(self.blocks * u64::from(BLOCK_BYTES));
@@ -235,7 +241,8 @@ impl Set {
         }
     }
 
-    /// Where writes wait for room: returns when one that found none is to be tried again.
+    /// Returns when a write that found the disk full should be retried, if waiting is enabled.
+    /// Otherwise returns the error.
     async fn until_room(
         &self,
         error: DeviceError,
@@ -255,7 +262,8 @@ impl Set {
         Ok(())
     }
 
-    /// Hands the first piece in; a task does the others, and all of them behind the room that they need.
+    /// Submits the first piece. A task writes the other pieces, or all pieces if space must be
+    /// allocated first.
     fn begin_writing(
         &self,
         set: Rc<Self>,
@@ -299,7 +307,7 @@ impl Set {
                 }
             }
         };
-        // What is one operation is under way by itself.
+        // A single operation needs no task.
         let (alone, task) = if is_alone {
             (Some(writes), None)
         } else {
@@ -319,7 +327,7 @@ impl Set {
         let set = Rc::clone(self);
         async move {
             let Err(error) = flush?.await else { return Ok(()) };
-            // The next flush would say that all is well, whatever was lost.
+            // The next flush would report success in spite of lost writes.
             set.is_read_only.set(true);
             let whole = Range::of(0, set.blocks);
             Err(set.failed(&Failure::System(error), Doing::Flushing, whole))
@@ -338,7 +346,7 @@ impl Set {
         async move { task?.await }
     }
 
-    /// Makes a range read as zeros, by the first way that works.
+    /// Makes a range read as zeros by the first supported way.
     async fn zero(&self, file: &Arc<File>, range: Range) -> Result<(), DeviceError> {
         let Range { offset, bytes } = range;
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! What went wrong with a file, in words.
+//! Failures of file operations, in words.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::waiting::Waiting;
 
-/// What was being done.
+/// The operation that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doing {
     Reading,
@@ -23,16 +23,16 @@ pub(crate) enum Doing {
     ChangingWindows,
 }
 
-/// A command that failed: what a [`DeviceError`] has no room for.
+/// A failed command, with the details that a [`DeviceError`] does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// The file or drive.
     pub path: PathBuf,
-    /// The first byte that was asked for.
+    /// The first requested byte.
     pub offset: u64,
-    /// How many.
+    /// The number of requested bytes.
     pub bytes: u64,
-    /// What was being done, and what the system said.
+    /// The operation and the operating system's error.
     pub what: String,
 }
 
@@ -43,11 +43,11 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// The latest troubles; older ones are dropped.
+/// The most recent failures; older failures are dropped.
 #[derive(Default)]
 pub(crate) struct Troubles {
     latest: RefCell<VecDeque<Trouble>>,
-    /// Writes that are tried again.
+    /// Writes that wait and are retried.
     pub(crate) waiting: Rc<Waiting>,
 }
 
@@ -57,7 +57,7 @@ impl Troubles {
     pub(crate) fn note(&self, trouble: Trouble) {
         let mut latest = self.latest.borrow_mut();
         if latest.back() == Some(&trouble) {
-            return; // it was tried again
+            return; // a retry
         }
         if latest.len() == KEPT {
             latest.pop_front();
@@ -74,12 +74,12 @@ impl Troubles {
     }
 }
 
-/// How an operation came out that did not come out well.
+/// The failure of an operation.
 pub(crate) enum Failure {
     System(io::Error),
-    /// The file ends after so many of the bytes.
+    /// The file ends after this many of the requested bytes.
     Ended(u64),
-    /// So many of the bytes were written, and no more.
+    /// Only this many of the bytes were written.
     CutShort(u64),
 }
 
@@ -109,18 +109,18 @@ impl fmt::Display for Doing {
     }
 }
 
-/// What a failure means for a device's user. `block` is the first that was asked for.
+/// Converts a failure to a device error. `block` is the first requested block.
 pub(crate) fn as_device_error(
     failure: &Failure,
     doing: Doing,
     set: SetId,
     block: u64,
 ) -> DeviceError {
-    /// What is said of a failure that has no number.
+    /// The error number of a failure without a number.
     const ANY: Errno = Errno::IO;
     let error = match failure {
         Failure::Ended(_) => return DeviceError::Unreadable { set, block },
-        // What limits files, or room that came to its end.
+        // A file size limit, or a disk that became full.
         Failure::CutShort(_) => Errno::NOSPC,
         Failure::System(error) => Errno::from_io_error(error).unwrap_or(ANY),
     };
@@ -128,7 +128,7 @@ pub(crate) fn as_device_error(
         Errno::NOSPC | Errno::DQUOT => DeviceError::NoSpace(set),
         Errno::ROFS => DeviceError::ReadOnly(set),
         Errno::NXIO | Errno::NODEV | Errno::STALE => DeviceError::Gone(set),
-        // What a drive says of a sector that it has lost, and file systems of one with a wrong checksum.
+        // Errors that a drive returns for a lost sector, and a file system for a wrong checksum.
         Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::BADMSG | Errno::UCLEAN
             if doing == Doing::Reading =>
         {

@@ -1,34 +1,34 @@
-//! Writes that wait for room on the disk.
+//! Writes that wait for disk space.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use runtime::{IoClass, Nanos, Notify};
 
-/// How long after a write found no room it is tried again.
+/// The time until a write that found the disk full is retried.
 pub(crate) const AGAIN: Nanos = Nanos::from_millis(200);
 
-/// What waits for room.
+/// The kinds of writes that wait for disk space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
-    /// Writes of a journal.
+    /// Whether writes of a journal wait.
     pub journal: bool,
-    /// Others.
+    /// Whether other writes wait.
     pub others: bool,
 }
 
-/// How many writes of a device wait, if they may.
+/// The numbers of a device's waiting writes, and whether waiting is enabled.
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) is_on: Cell<bool>,
-    /// One was refused for want of room, as it did not wait.
+    /// Whether a write failed for lack of disk space without waiting.
     pub(crate) has_refused: Cell<bool>,
     journal: Cell<u32>,
     others: Cell<u32>,
     pub(crate) changed: Notify,
 }
 
-/// A write that waits, as long as this lives.
+/// Counts a write as waiting for as long as this value lives.
 pub(crate) struct OneWaits {
     waiting: Rc<Waiting>,
     class: IoClass,

@@ -1,4 +1,4 @@
-//! The window commands of a device on files: who has windows, and what a refusal means.
+//! The window commands of a device on files, and the meaning of refusals.
 
 use std::future::Future;
 
@@ -11,10 +11,12 @@ use crate::passthrough::{Namespace, Passthrough};
 use crate::plm::{Plm, PlmError};
 use crate::trouble::{Doing, Trouble};
 
-/// Times that are longer than a day are taken for a day: nobody waits for them, and arithmetic has room.
+/// Longer times are cut to a day: no client waits that long, and arithmetic on them cannot
+/// overflow.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// What a real drive tells. Of the lockdown it tells nothing: the specification reserves what ours has there.
+/// Sanitizes the log page of a real drive. Drops the lockdown estimate, which is an extension of
+/// this project in bytes that the specification reserves.
 pub(crate) fn as_told(log: PerSetLog) -> PerSetLog {
     PerSetLog {
         dtwin: Budget { time_ms: log.dtwin.time_ms.min(DAY_MS), ..log.dtwin },
@@ -25,7 +27,7 @@ pub(crate) fn as_told(log: PerSetLog) -> PerSetLog {
     }
 }
 
-/// Whether windows can be kept by what a set asks for.
+/// Checks that the limits of a set allow a host to keep windows.
 fn check_log(log: &PerSetLog) -> Result<(), String> {
     let (longest, least) = (log.dtwin.time_ms, log.ndwin_minimum_high_ms);
     if longest == 0 {
@@ -40,17 +42,17 @@ fn check_log(log: &PerSetLog) -> Result<(), String> {
 }
 
 impl FileDevice {
-    /// Looks for predictable-latency windows of the drives that the sets lie on. All sets have them afterwards, or
-    /// none; then the answer says in words why, beginning with the file.
+    /// Looks for predictable-latency windows of the drives below the sets. Afterwards either all
+    /// sets have windows or none; then the error gives the reason in words, starting with the file.
     ///
-    /// Cost: some admin commands for each set. The system lets administrators do that.
+    /// Cost: a few admin commands per set. The operating system allows them to administrators only.
     ///
     /// # Errors
-    /// A set lies on no NVMe namespace, the drive has no windows, two sets of this device are in one NVM set, or the system
-    /// refuses.
+    /// Returns an error if a set is on no NVMe namespace, its drive has no windows, two sets of
+    /// this device are in one NVM set, or the operating system refuses.
     pub async fn look_for_windows(&self) -> Result<(), String> {
         let mut found: Vec<(Namespace, Plm<Passthrough>)> = Vec::new();
-        // Of a set that is lost nothing is known, and nothing asked.
+        // A lost set has no file to query.
         for set in self.all().iter().filter(|set| set.file.is_some()) {
             let path = set.path.display();
             let namespace = Namespace::below(&set.path)?;
@@ -107,7 +109,7 @@ impl FileDevice {
     }
 }
 
-/// What a window command that failed means for who gave it.
+/// Converts the error of a window command to a device error.
 fn as_device_error(error: &PlmError, set: SetId) -> DeviceError {
     let io = |errno: Errno| DeviceError::Io { set, code: errno.raw_os_error() };
     match (error, error.status()) {

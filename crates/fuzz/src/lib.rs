@@ -1,12 +1,12 @@
-//! Fuzzing of decoders: real encodings, mutated, and noise; bounded, and the same for the same seed.
+//! Fuzzing of decoders with real encodings, mutations and noise. Bounded and deterministic by seed.
 //!
-//! A decoder's [`Target`] says how encodings are made, how bytes get a valid checksum, and what is to hold
-//! of any bytes. [`Target::run`] feeds it; each input has a number, and everything about it follows from
-//! the number. What must hold of every decoder is checked here: it does not panic, and takes memory for
-//! the bytes it was given, not for what these claim to be.
+//! The [`Target`] of a decoder creates encodings, fixes checksums, and checks the decoder's result
+//! for any bytes. [`Target::run`] feeds it. The number of an input determines everything about the
+//! input. Two properties are checked for every decoder: it does not panic, and it allocates memory
+//! in proportion to the actual input, not to the sizes that the input claims.
 //!
-//! `LEVELHEAD_FUZZ=N` has N inputs for each target instead of [`DEFAULT_INPUTS`], and `LEVELHEAD_SEED=N` only
-//! input N. A failure prints the command that replays it.
+//! `LEVELHEAD_FUZZ=N` runs N inputs per target instead of [`DEFAULT_INPUTS`]. `LEVELHEAD_SEED=N`
+//! runs only input N. A failure prints the command that replays it.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ pub use mutate::{mutate, noise};
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// Inputs of each target, unless it is told otherwise.
+/// Default number of inputs per target.
 pub const DEFAULT_INPUTS: u64 = 4_000;
 
 /// Inputs that share a set of encodings.
@@ -30,16 +30,17 @@ const BATCH: u64 = 1_024;
 /// Encodings in a set.
 const ENCODINGS: usize = 32;
 
-/// Bytes that a decoder and its checks may ask for in all, whatever they are given, and for each byte.
+/// Limit of the bytes that a decoder and its checks may allocate: a constant, plus an amount per
+/// input byte.
 const FREE_BYTES: u64 = 1 << 20;
 const BYTES_PER_BYTE: u64 = 512;
 
-/// What a decoder said to some bytes, after whatever it gave was checked.
+/// The result of a decoder for some bytes, after the decoded value was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// They are an encoding.
+    /// The bytes are a valid encoding.
     Taken,
-    /// They are none.
+    /// The bytes are not a valid encoding.
     Refused,
 }
 
@@ -49,19 +50,20 @@ impl From<bool> for Answer {
     }
 }
 
-/// A decoder to be fuzzed.
+/// A decoder to fuzz.
 pub struct Target<'a> {
-    /// The crate and the name of the test, for the command that replays an input.
+    /// The crate and the name of the test, for the replay command.
     pub test: (&'a str, &'a str),
-    /// A real encoding.
+    /// Returns a real encoding.
     pub encoding: &'a dyn Fn(&mut Rng) -> Vec<u8>,
-    /// Makes the checksum of bytes right, and what else is needed to get past the gate.
+    /// Fixes the checksum, and other fields that are checked first, so that decoding continues past
+    /// them.
     pub seal: &'a dyn Fn(&mut Vec<u8>),
-    /// Decodes, and panics unless what was decoded is sound.
+    /// Decodes the bytes, and panics if the decoded value is unsound.
     pub check: &'a dyn Fn(&[u8]) -> Answer,
 }
 
-/// How an input was made.
+/// The origin of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Making {
     Encoding,
@@ -70,11 +72,12 @@ enum Making {
 }
 
 impl Target<'_> {
-    /// Feeds the decoder and prints what came of it.
+    /// Feeds the decoder and prints the results.
     ///
     /// # Panics
-    /// If the decoder panics, asks for too much memory or refuses a real encoding, or if no mutation
-    /// was ever taken or refused: then the test does not reach what it is meant to.
+    /// Panics if the decoder panics, allocates too much memory or refuses a real encoding. Also
+    /// panics if no mutation was accepted or none was refused: then the test does not reach the
+    /// code it is meant for.
     pub fn run(&self) {
         if let Some(number) = from_environment("LEVELHEAD_SEED") {
             self.feed(number, &self.encodings(number / BATCH));
@@ -106,7 +109,7 @@ impl Target<'_> {
         (0..ENCODINGS).map(|_| (self.encoding)(rng)).collect()
     }
 
-    /// Gives the decoder the input of that number.
+    /// Feeds the input with this number to the decoder.
     fn feed(&self, number: u64, encodings: &[Vec<u8>]) -> (Making, Answer) {
         let (making, bytes) = self.input(number, encodings);
         let before = asked_bytes();
@@ -155,10 +158,11 @@ impl Target<'_> {
     }
 }
 
-/// For formats without a checksum of their own.
+/// A `seal` for formats without a checksum.
 pub fn unsealed(_: &mut Vec<u8>) {}
 
-/// A number from the environment: how a person asks for more inputs, or for one.
+/// Reads a number from an environment variable, by which a user requests more inputs or a single
+/// input.
 #[expect(clippy::disallowed_methods, reason = "the one thing a test may be told from outside")]
 pub fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -168,7 +172,7 @@ pub fn from_environment(name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A length, and as many bytes.
+    /// Returns a target whose encoding is a length byte followed by that many bytes.
     fn target(check: &dyn Fn(&[u8]) -> Answer) -> Target<'_> {
         let encoding = &|rng: &mut Rng| {
             let len = rng.below(100) as u8;

@@ -2,12 +2,12 @@
 
 use runtime::Rng;
 
-/// Most bytes of noise.
+/// Maximum length of noise in bytes.
 const MOST_NOISE: u64 = 2_048;
-/// Most bytes that a mutation adds at once.
+/// Maximum number of bytes that a mutation adds at once.
 const MOST_ADDED: u64 = 64;
 
-/// Random bytes, of a random length; some of them mostly zeros or ones.
+/// Returns random bytes of random length; some inputs consist mostly of boundary bytes.
 pub fn noise(rng: &mut Rng) -> Vec<u8> {
     let most = if rng.chance(0.5) { MOST_NOISE } else { 64 };
     let len = rng.below(most + 1) as usize;
@@ -19,7 +19,7 @@ pub fn noise(rng: &mut Rng) -> Vec<u8> {
     (0..len).map(|_| byte(rng)).collect()
 }
 
-/// Changes `bytes` in one to four places, or takes parts of `other`.
+/// Applies one to four random mutations to `bytes`. Some splice in a part of `other`.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     for _ in 0..=rng.below(4) {
         once(bytes, other, rng);
@@ -44,7 +44,7 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// A place in `bytes`, its end included; more often than not near the beginning, where headers are.
+/// Returns a position in `bytes`, its end included. Favours the beginning, where headers are.
 fn place(bytes: &[u8], rng: &mut Rng) -> usize {
     let most = bytes.len() as u64 + 1;
     let within = if rng.chance(0.5) { most.min(48) } else { most };
@@ -58,7 +58,7 @@ fn with_byte(bytes: &mut [u8], rng: &mut Rng, change: impl Fn(u8, &mut Rng) -> u
     }
 }
 
-/// A number that lies at the edge of something: of its type, of the length of the input, of zero.
+/// Returns a boundary value: near 0, near the input length, or near the limits of integer types.
 fn boundary(rng: &mut Rng, len: usize) -> u64 {
     let near = rng.below(5).wrapping_sub(2);
     match rng.below(8) {
@@ -73,7 +73,8 @@ fn boundary(rng: &mut Rng, len: usize) -> u64 {
     }
 }
 
-/// Overwrites a number of one to eight bytes with one at an edge, or one that is a little more or less.
+/// Overwrites a number of one to eight bytes with a boundary value or with a slightly larger or
+/// smaller value.
 fn set_number(bytes: &mut [u8], rng: &mut Rng) {
     let at = place(bytes, rng);
     let len = bytes.len();
@@ -89,7 +90,7 @@ fn set_number(bytes: &mut [u8], rng: &mut Rng) {
     field.copy_from_slice(&new.to_le_bytes()[..size]);
 }
 
-/// The beginning of one and the end of the other.
+/// Joins the beginning of `bytes` and the end of `other`.
 fn splice(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     let at = place(bytes, rng);
     let from = if rng.chance(0.5) { at.min(other.len()) } else { place(other, rng) };
@@ -97,7 +98,7 @@ fn splice(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     bytes.extend_from_slice(&other[from..]);
 }
 
-/// Takes a part out, or puts it in twice.
+/// Removes or duplicates a part.
 fn repeat(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let start = place(bytes, rng);
     let end = (start + rng.below(MOST_ADDED) as usize).min(bytes.len());
@@ -109,7 +110,7 @@ fn repeat(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Two fields of one size change places.
+/// Swaps two fields of equal size.
 fn swap(bytes: &mut [u8], rng: &mut Rng) {
     let size = 1 << rng.below(5);
     let (a, b) = (place(bytes, rng), place(bytes, rng));

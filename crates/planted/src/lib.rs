@@ -1,13 +1,13 @@
-//! Planted faults: deliberate bugs that the model tests must catch. A crate lists its own in an enum
-//! and asks at the place of each whether it is planted. Compiled in only with the feature `test-hooks`,
-//! which nothing but tests asks for: without it every answer is a constant.
+//! Planted faults: deliberate bugs that the model tests must catch. A crate lists its faults in an
+//! enum, and the code at the place of each fault asks whether it is planted. Compiled in only with
+//! the feature `faults`, which only tests enable; without it every answer is a constant.
 
 #![forbid(unsafe_code)]
 
 #[cfg(not(feature = "test-hooks"))]
 use std::marker::PhantomData;
 
-/// Which fault of `F` is planted, if any.
+/// The planted fault of type `F`, if any.
 #[derive(Clone, Copy, Debug)]
 pub struct Planted<F> {
     #[cfg(feature = "test-hooks")]
@@ -33,13 +33,13 @@ impl<F: Copy + PartialEq> Planted<F> {
         Self { fault: Some(fault) }
     }
 
-    /// Whether this fault is planted. Never without the feature.
+    /// Whether this fault is planted. Always false without the feature `faults`.
     #[cfg(feature = "test-hooks")]
     pub fn has(self, fault: F) -> bool {
         self.fault == Some(fault)
     }
 
-    /// Whether this fault is planted. Never without the feature.
+    /// Whether this fault is planted. Always false without the feature `faults`.
     #[cfg(not(feature = "test-hooks"))]
     #[allow(clippy::unused_self, reason = "the twin above needs it; not all builds are told")]
     pub const fn has(self, _fault: F) -> bool {
@@ -47,7 +47,7 @@ impl<F: Copy + PartialEq> Planted<F> {
     }
 }
 
-/// What a panic that a test caught has to say.
+/// Returns the message of a caught panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic of another kind")

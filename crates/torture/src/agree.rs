@@ -1,4 +1,4 @@
-//! Many trials, by seed.
+//! Runs many trials, by seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,13 +9,13 @@ use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::trial_of_seed::run_trial;
 
-/// Trials by default.
+/// Default number of trials.
 const TRIALS: u64 = 60;
 
-/// What was wrong in the trial of a seed, if anything; `Err` is the text of a panic.
+/// Runs the trial of a seed. The inner result is the store's error, if any.
 ///
 /// # Errors
-/// The text of a panic; within it what the store got wrong.
+/// Returns the text of a panic in the trial.
 pub fn outcome(
     seed: u64,
     shape: impl FnOnce() -> Shape,
@@ -25,11 +25,12 @@ pub fn outcome(
         .map_err(|panic| format!("panic: {}", planted::panic_text(&*panic)))
 }
 
-/// Runs trials of shapes by seed: as many as `LEVELHEAD_TRIALS` says from `LEVELHEAD_FIRST` on, or the one of
-/// `LEVELHEAD_SEED`. What is `rare` may happen in them, and need not.
+/// Runs the trials of `LEVELHEAD_TRIALS` seeds from `LEVELHEAD_FIRST` on, or only that of
+/// `LEVELHEAD_SEED`. In a run of at least the default length, each event counter must be above 0 in
+/// total, except the counters named in `rare`.
 ///
 /// # Panics
-/// If one of them finds something.
+/// Panics if a trial finds an error, or if such a counter is 0.
 pub fn agree(shape_of: fn(u64) -> Shape, test: &str, rare: &[&str]) {
     let one = from_environment("LEVELHEAD_SEED");
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);

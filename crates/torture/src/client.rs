@@ -1,4 +1,4 @@
-//! Clients: one kind writes and reads, the other iterates.
+//! Clients. Most clients write and read; scanners iterate.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,21 +11,21 @@ use trial::{Kind, Walk, World};
 use crate::shape::Load;
 use crate::store::{Cursor, Pair, Store, of_error};
 
-/// What clients share.
+/// The state that clients share.
 #[derive(Clone)]
 pub(crate) struct Clients {
     pub store: Store,
     pub handle: Handle,
     pub world: Rc<World>,
     pub load: Rc<Load>,
-    /// How writes are acknowledged that do not say it.
+    /// The default durability of writes.
     pub usual_sync: LogSync,
-    /// Something is damaged for which nothing stands in: errors are right, wrong bytes are not.
+    /// Whether data without redundancy is damaged: then errors are correct, wrong bytes are not.
     pub may_fail: Rc<Cell<bool>>,
 }
 
 impl Clients {
-    /// Starts them all.
+    /// Starts all clients.
     pub(crate) fn start(&self, rng: &mut Rng) {
         let Load { clients, scanners, .. } = *self.load;
         let scanners = if self.store.has_order() { scanners } else { 0 };
@@ -46,7 +46,7 @@ impl Clients {
         }
     }
 
-    /// Reads everything in key order.
+    /// Reads all pairs in key order.
     pub(crate) async fn check_order(&self, when: &str) {
         let before = self.world.acknowledged_all();
         let made = match self.store.iterate(None) {
@@ -60,14 +60,14 @@ impl Clients {
             match self.meet(&mut walk, pair) {
                 Ok(true) => return,
                 Ok(false) => pair = cursor.next().await,
-                // What it held was needed.
+                // The store needed the space that the snapshot held.
                 Err(EngineError::SnapshotTooOld(_)) => return self.world.count_expired(),
                 Err(error) => return self.complain(&error, when),
             }
         }
     }
 
-    /// Checks a pair. True at the end.
+    /// Checks a returned pair. Returns true at the end of the iteration.
     fn meet(
         &self,
         walk: &mut Walk,
@@ -91,7 +91,7 @@ struct Client {
 }
 
 impl Client {
-    /// Writes keys of its own, so that their histories are in order; reads any key.
+    /// Writes only keys of this client, so that the history of each key is ordered. Reads any key.
     async fn run(self) {
         let (world, clients) = (&self.all.world, self.all.load.clients);
         let keys = world.keys();
@@ -136,7 +136,7 @@ impl Client {
                 world.count_refused();
             }
             Err(error) => {
-                // Nobody knows what has become of it.
+                // The outcome of the write is unknown.
                 self.all.complain(&error, &format!("write of key {key}"));
                 handle.sleep(Nanos::from_millis(1)).await;
             }
@@ -171,7 +171,7 @@ impl Client {
         name[..name.len() - cut / 2].to_vec()
     }
 
-    /// Makes an iterator and walks here and there.
+    /// Creates an iterator and scans from a few random keys.
     async fn scan(&self) -> Result<(), EngineError> {
         let before = self.all.world.acknowledged_all();
         let is_bounded = self.rng.borrow_mut().chance(0.3);

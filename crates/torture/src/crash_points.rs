@@ -1,11 +1,12 @@
-//! Crash points enumerated: power fails at every command that a host gives its drives in a short run, and at
-//! every command of the opening that follows, on a drive of one set and on a volume with parity, with tables; and on
-//! both with the journal on a set of its own.
+//! Crash point enumeration: power fails at each command that a host submits to its drives in a
+//! short run, and at each command of the subsequent recovery. The store uses tables, and is on a
+//! drive of one set or on a volume with parity, each also with the journal on a set of its own.
 //!
-//! With windows ([`cut_in_slots`]) power fails besides while a member is in each part of its slot, and in some of those
-//! cuts a set of the data is lost: the one whose slot it was, or another.
+//! With windows ([`cut_in_slots`]), power also fails while a member is in each part of its slot. In
+//! some of these cuts a data set is lost: the set whose slot it was, or another.
 //!
-//! By default every 40th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
+//! By default every 40th point is tested. `LEVELHEAD_EVERY=1` tests all points; `LEVELHEAD_OFFSET`
+//! shifts the first point.
 
 use std::rc::Rc;
 
@@ -25,22 +26,22 @@ use crate::rack::RackImage;
 use crate::shape::{Load, Shape};
 use crate::store::of_error;
 
-/// Commands of a run that an opening is cut short after.
+/// Commands of the run before the recovery that is cut.
 const BEFORE_OPENING: u64 = 900;
-/// Commands of a run that power fails within.
+/// Commands of a run within which power fails.
 const COMMANDS: u64 = 2_000;
 
-/// Longest until each member has had a slot.
+/// Maximum time until each member has had a slot.
 const LONGEST_ROTATION: Nanos = Nanos::from_millis(2_000);
 
-/// Windows that a host keeps by itself.
+/// Windows that the host keeps by itself.
 const RULES: Rules = Rules {
     max_dtwin: Nanos::from_millis(60),
     min_ndwin: Nanos::from_millis(1),
     lockdown: Nanos::from_micros(20),
 };
 
-/// Windows of drives, thousandths of Vigil-KV's.
+/// Returns drive windows with a thousandth of Vigil-KV's times.
 fn windows_of_drives() -> PlmProfile {
     PlmProfile {
         rules: PlmRules::Vigil,
@@ -52,10 +53,10 @@ fn windows_of_drives() -> PlmProfile {
     }
 }
 
-/// Who keeps windows.
+/// The component that keeps windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeptBy {
-    /// The host, on drives that know of none.
+    /// The host, on drives without windows.
     Host,
     /// The drives.
     Drive,
@@ -68,7 +69,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A store on a layout, whose drives have capacitors or not.
+    /// Creates the scenario of a store on an arrangement of sets, on drives with or without
+    /// capacitors.
     pub fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
         let mut shape = Shape::of(1, arrangement, journal);
         shape.index = Options {
@@ -118,7 +120,7 @@ impl Scenario {
         Self { name, shape: Rc::new(shape) }
     }
 
-    /// A store with parity and windows on the sets of its data.
+    /// Creates the scenario of a store with parity, and with windows on the data sets.
     pub fn with_windows(keeper: KeptBy, slots: SlotPolicy, has_capacitors: bool) -> Self {
         let scenario = Self::new(Arrangement::Parity, JournalPlace::OwnSet, has_capacitors);
         let mut shape = Rc::into_inner(scenario.shape).expect("nobody else has it");
@@ -139,14 +141,15 @@ impl Scenario {
         Self { name, shape: Rc::new(shape) }
     }
 
-    /// Runs until drives have been given so many commands.
+    /// Runs until the drives have received `commands` commands, then cuts power.
     fn run_to(&self, commands: u64) -> (RackImage, Rc<World>) {
         let (machine, world) = self.running_to(commands);
         world.lose_power(machine.rt.handle().now());
         (machine.power_cut(&mut Rng::new(commands)), world)
     }
 
-    /// The same, and on until a member is in that part of its slot: which.
+    /// Does the same, and continues until a member is in the given part of its slot. Also returns
+    /// that member.
     fn run_to_state(&self, commands: u64, state: State) -> Option<(RackImage, Rc<World>, usize)> {
         let (machine, world) = self.running_to(commands);
         let volume = machine.store.volume().expect("windows are a volume's").clone();
@@ -183,7 +186,7 @@ impl Scenario {
         }
     }
 
-    /// Opens what is left and reads everything.
+    /// Opens the store after the cut and reads all pairs.
     fn check(&self, image: RackImage, world: &Rc<World>, command: u64, where_: &str) {
         let when = format!("{}: power cut at command {command} of the {where_}", self.name);
         let opening = Opening::begin(command, &self.shape, image, None);
@@ -203,17 +206,17 @@ impl Scenario {
     }
 }
 
-/// The points to try.
+/// Returns the numbers of the commands to cut at.
 fn points() -> impl Iterator<Item = u64> {
     let every = from_environment("LEVELHEAD_EVERY").unwrap_or(40).max(1);
     let offset = from_environment("LEVELHEAD_OFFSET").unwrap_or(0) % every;
     (1 + offset..).step_by(every as usize)
 }
 
-/// Cuts power at points of the run, and of the opening that follows.
+/// Cuts power at points of the run, and of the recovery that follows.
 ///
 /// # Panics
-/// If the store does not agree with the model then.
+/// Panics if the store then disagrees with the model.
 pub fn cut_everywhere(scenario: &Scenario) {
     for command in points().take_while(|command| *command <= COMMANDS) {
         let (image, world) = scenario.run_to(command);
@@ -233,11 +236,12 @@ pub fn cut_everywhere(scenario: &Scenario) {
     println!("{}: crash points to {COMMANDS} in the run, to {last} in the opening", scenario.name);
 }
 
-/// Cuts power while a member is in each part of its slot, at points of the run; and again with a set lost by that cut,
-/// the member itself and another one.
+/// Cuts power while a member is in each part of its slot, at points of the run. Repeats each cut
+/// with a set lost at the cut: the member itself, and another member.
 ///
 /// # Panics
-/// If the store does not agree with the model then, or no member was ever in a part of a slot that takes time.
+/// Panics if the store then disagrees with the model, or if no member was ever in a part of a slot
+/// that takes time.
 pub fn cut_in_slots(scenario: &Scenario) {
     let sets = scenario.shape.data_sets() as usize;
     for state in [State::Udt, State::And, State::Und, State::Lockdown] {
@@ -256,7 +260,8 @@ pub fn cut_in_slots(scenario: &Scenario) {
         }
         let name = &scenario.name;
         println!("{name}: {cuts} cuts in {state:?}, and twice as many with a set lost");
-        // A host by itself waits in these for reads only, of which there may be none.
+        // In these states, a host that keeps windows by itself waits only for reads in progress, of
+        // which there may be none.
         let is_moment = matches!(state, State::Udt | State::Lockdown);
         let lasts = scenario.shape.has_windows_of_drives() || !is_moment;
         assert!(cuts > 0 || !lasts, "{name}: no member was ever in {state:?}");

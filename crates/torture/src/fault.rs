@@ -1,20 +1,20 @@
-//! The bugs that can be planted in a host's store and what it stands on.
+//! The bugs that can be planted in a host's store and in the layers below.
 
-/// A bug to plant, by the crate that it is in.
+/// A bug to plant, by the crate that contains it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// In pages, log and manifest.
+    /// A bug in pages, log or manifest.
     Pages(pages::Fault),
-    /// In the tree.
+    /// A bug in the tree.
     Tree(engine::Fault),
-    /// In the volume, or its windows.
+    /// A bug in the volume or its windows.
     Volume(volume::Fault),
-    /// In the drives.
+    /// A bug in the drives.
     Drive(ssd::Fault),
 }
 
 impl Fault {
-    /// What is planted in the store.
+    /// Returns the bug to plant in the store.
     pub(crate) fn in_store(fault: Option<Self>) -> design::Planted {
         let mut planted = design::Planted::default();
         match fault {
@@ -25,7 +25,7 @@ impl Fault {
         planted
     }
 
-    /// What is planted in the volume.
+    /// Returns the bug to plant in the volume.
     pub(crate) fn in_volume(fault: Option<Self>) -> volume::Planted {
         match fault {
             Some(Self::Volume(fault)) => plant(fault),
@@ -33,7 +33,7 @@ impl Fault {
         }
     }
 
-    /// What is planted in drives.
+    /// Returns the bug to plant in the drives.
     pub(crate) fn in_drive(fault: Option<Self>) -> ssd::Planted {
         match fault {
             Some(Self::Drive(fault)) => plant(fault),

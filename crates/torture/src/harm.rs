@@ -1,5 +1,5 @@
-//! What sets suffer, and what an operator does about it. On layouts with redundancy one set at a time: the next
-//! one only when all of them are whole.
+//! Injected failures of sets, and the operator's response. With redundancy only one set fails at a
+//! time: the next failure waits until all sets are whole.
 
 use runtime::Rng;
 
@@ -9,20 +9,20 @@ use crate::rack::{Rack, RackImage, Rot};
 use crate::shape::Shape;
 use crate::tally::{Tally, narrate};
 
-/// What has become of the set that suffers.
+/// The state of the failing set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Victim {
-    /// There is none.
+    /// No set is failing.
     None,
-    /// It was away and is back, or is a fresh one: it is being filled.
+    /// The set came back, or is a fresh replacement: it is being rebuilt.
     Filling(usize),
-    /// It answers nothing, but what it holds was right when it went.
+    /// The set answers no command. Its contents were correct when it went away.
     Away(usize),
-    /// Some of what it holds is wrong or cannot be read, or it takes no writes.
+    /// Some contents are wrong or unreadable, or the set refuses writes.
     Damaged(usize),
 }
 
-/// What happens to sets in a trial.
+/// The injected failures of a trial.
 pub(crate) struct Harm {
     victim: Victim,
 }
@@ -34,7 +34,7 @@ impl Default for Harm {
 }
 
 impl Harm {
-    /// The set that suffers.
+    /// Returns the failing set.
     pub(crate) fn victim(&self) -> Option<usize> {
         match self.victim {
             Victim::None => None,
@@ -42,7 +42,8 @@ impl Harm {
         }
     }
 
-    /// Something happens to a set of a volume with redundancy, or not.
+    /// Injects a random failure into a set of a volume with redundancy, replaces the set, or does
+    /// nothing.
     pub(crate) fn strike(
         &mut self,
         machine: &mut Machine,
@@ -52,7 +53,7 @@ impl Harm {
         rng: &mut Rng,
     ) {
         self.look(machine, tally);
-        // A journal's own set is left alone: nothing stands in for it.
+        // The journal's own set is spared, because it has no redundancy.
         let sets = shape.data_sets() as usize;
         let set = self.victim().unwrap_or_else(|| rng.below(sets as u64) as usize);
         if !others_are_whole(machine, set, sets) {
@@ -85,7 +86,7 @@ impl Harm {
         }
     }
 
-    /// A set that was filled is as good as any.
+    /// Clears the failing set once it is rebuilt.
     fn look(&mut self, machine: &Machine, tally: &mut Tally) {
         if let Victim::Filling(set) = self.victim
             && !lacking(machine).contains(&set)
@@ -95,7 +96,7 @@ impl Harm {
         }
     }
 
-    /// What happens while there is no power: a set comes back, or cells forget.
+    /// Injects failures while power is off: the missing set comes back, or flash cells change.
     pub(crate) fn strike_unpowered(
         &mut self,
         image: &mut RackImage,
@@ -113,7 +114,8 @@ impl Harm {
         }
     }
 
-    /// A set that is away comes back as it was when it went. False if there is none.
+    /// Brings the missing set back with the contents it had when it went away. Returns false if no
+    /// set is missing.
     pub(crate) fn come_back(&mut self, image: &mut RackImage, tally: &mut Tally) -> bool {
         let Victim::Away(set) = self.victim else { return false };
         self.bring_back(set, image, tally);
@@ -128,19 +130,19 @@ impl Harm {
     }
 }
 
-/// Whether all but one have what they should have.
+/// Whether all sets except `set` are complete.
 fn others_are_whole(machine: &Machine, set: usize, sets: usize) -> bool {
     let lacking = lacking(machine);
     (0..sets).all(|other| other == set || !lacking.contains(&other))
 }
 
-/// Sets that are lost, or lack something that was written.
+/// Returns the sets that are lost or lack some writes.
 fn lacking(machine: &Machine) -> Vec<usize> {
     let volume = machine.store.volume().expect("there is redundancy");
     [volume.failed_members(), volume.members_behind()].concat()
 }
 
-/// Blocks of a set rot, or it loses writes.
+/// Damages random blocks of a set, or makes it lose writes.
 pub(crate) fn damage(rack: &Rack, set: usize, shape: &Shape, tally: &mut Tally, rng: &mut Rng) {
     if rng.chance(0.3) {
         let writes = 1 + rng.below(4) as u32;
@@ -160,7 +162,7 @@ pub(crate) fn damage(rack: &Rack, set: usize, shape: &Shape, tally: &mut Tally, 
     tally.rotten_blocks += count;
 }
 
-/// Bits of some pages of flash are changed; how many pages.
+/// Flips bits in random flash pages. Returns the number of changed pages.
 fn flip_cells(cells: &mut flash::NandArray, rng: &mut Rng) -> u64 {
     let geometry = cells.geometry();
     let pages = geometry.dies() * geometry.blocks_per_die() * geometry.pages_per_die_block();

@@ -1,20 +1,21 @@
-//! Trials of whole stacks: a host's store on its volume and its drives, against the model of crate `trial`, with
-//! all that can go wrong below the store. For tests; what they ask of it is in `tests/trials`.
+//! Trials of whole stacks: a host's store on its volume and its drives, checked against the model
+//! of crate `trial`, with failures injected below the store. For tests; the trials are in
+//! `tests/trials`.
 //!
 //! ```text
-//!  shape ......... what is tried: drives, host, design, windows, load     (drawn by seed)
+//!  shape ......... the configuration: drives, host, design, windows, load (drawn by seed)
 //!  machine ....... a host and its store, from one power cut to the next
 //!   |- store ..... a store on either kind of medium, as clients see it
-//!   `- rack ...... its drives, and what goes wrong between them and the host
-//!  client ........ what clients do, and what they see
-//!  harm .......... what sets suffer, and what an operator does about it
+//!   `- rack ...... its drives, and the failures between them and the host
+//!  client ........ the clients and their checks
+//!  harm .......... failures of sets, and the operator's response
 //!  trial_of_seed . one trial: sessions that end with power cuts
-//!  agree ......... many of them
-//!  crash_points .. a short run that is cut off at every command that drives are given
+//!  agree ......... many trials
+//!  crash_points .. a short run that is cut off at each command of the drives
 //!  fault ......... a bug to plant
-//!  tally ......... what happened
+//!  tally ......... event counters
 //! ```
-//! The same seed runs the same way.
+//! Trials are deterministic by seed. Bugs are planted only with the feature `planted-faults`.
 
 #![forbid(unsafe_code)]
 

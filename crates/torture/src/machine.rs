@@ -15,27 +15,27 @@ use crate::store::{Sets, Store};
 
 const ID: StoreId = StoreId(11);
 
-/// A host that runs.
+/// A running host.
 pub struct Machine {
-    /// What all of it runs on.
+    /// The runtime of the drives and the store.
     pub rt: Runtime,
-    /// Its drives.
+    /// The drives.
     pub rack: Rack,
-    /// Its store.
+    /// The store.
     pub store: Store,
 }
 
-/// A host on its way up.
+/// A host that is recovering its store.
 pub struct Opening {
     rt: Runtime,
     rack: Rack,
     opened: Rc<RefCell<Option<Result<Store, OpenError>>>>,
 }
 
-/// A fresh store.
+/// Creates a store.
 ///
 /// # Errors
-/// If the drives are too small for it, or the host's memory is.
+/// Returns an error if the drives or the host's memory are too small for the store.
 pub fn create(
     handle: &Handle,
     shape: &Shape,
@@ -77,10 +77,10 @@ async fn recover_volumes(
     shape.storage.recover_media(setup).await
 }
 
-/// The store that is there.
+/// Opens the existing store.
 ///
 /// # Errors
-/// What keeps it from opening.
+/// Returns the reason why the store cannot be opened.
 pub async fn open(
     handle: &Handle,
     shape: &Shape,
@@ -105,7 +105,7 @@ pub async fn open(
 }
 
 impl Machine {
-    /// Fresh drives with a fresh store.
+    /// Creates drives with a new store.
     pub fn format(seed: u64, shape: &Shape, fault: Option<Fault>) -> Self {
         let rt = Runtime::new(seed);
         let rack = Rack::format(&rt.handle(), &shape.storage.drive, Fault::in_drive(fault));
@@ -113,12 +113,12 @@ impl Machine {
         Self { rt, rack, store }
     }
 
-    /// Cuts the power; whatever ran is gone.
+    /// Cuts power and drops all running tasks.
     pub fn power_cut(self, rng: &mut Rng) -> RackImage {
         self.rack.power_cut(rng)
     }
 
-    /// A fresh drive takes the place of a set.
+    /// Replaces a set by a fresh drive.
     pub fn replace(&mut self, member: usize, shape: &Shape, fault: Option<Fault>) {
         let rack = self.rack.with_fresh(&self.rt.handle(), member, Fault::in_drive(fault));
         let fresh = shape.storage.members(&rack).expect("it is measured").swap_remove(member);
@@ -129,7 +129,7 @@ impl Machine {
 }
 
 impl Opening {
-    /// Drives have their power again, and the store is being opened.
+    /// Powers the drives on and starts to open the store.
     pub fn begin(seed: u64, shape: &Rc<Shape>, image: RackImage, fault: Option<Fault>) -> Self {
         let rt = Runtime::new(seed);
         let handle = rt.handle();
@@ -146,22 +146,24 @@ impl Opening {
         Self { rt, rack, opened }
     }
 
-    /// Goes on until drives were given that many commands. False if the store is open before, or never will be.
+    /// Runs until the drives have received `commands` commands. Returns false if the opening ended
+    /// before, with success or failure.
     pub fn run_to(&self, commands: u64) -> bool {
         self.rt
             .run_until_true(|| self.opened.borrow().is_some() || self.rack.submitted() >= commands);
         self.opened.borrow().is_none()
     }
 
-    /// Cuts the power; whatever was done so far is what there is.
+    /// Cuts power at the current point of the opening.
     pub fn power_cut(self, rng: &mut Rng) -> RackImage {
         self.rack.power_cut(rng)
     }
 
-    /// The machine, when its store is open. If that cannot be, why, and its drives without power.
+    /// Completes the opening and returns the machine. If the opening fails, returns the error and
+    /// the drives without power.
     ///
     /// # Errors
-    /// What keeps the store from opening.
+    /// Returns the reason why the store cannot be opened.
     pub fn finish(self, rng: &mut Rng) -> Result<Machine, (OpenError, RackImage)> {
         self.rt.run_until_true(|| self.opened.borrow().is_some());
         let Self { rt, rack, opened } = self;

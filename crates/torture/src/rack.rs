@@ -1,5 +1,5 @@
-//! The drives of a machine, as one block device: set `n` of it is a set of one of them, and what can go wrong
-//! between host and drive goes wrong here.
+//! The drives of a machine as one block device: set `n` is a set of one of the drives. Failures
+//! between host and drives are injected here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,47 +10,48 @@ use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass, Rng};
 use ssd::{Precondition, Ssd, SsdImage, SsdProfile};
 
-/// What ails a block.
+/// The damage of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rot {
-    /// A bit is another than it was, and the drive does not notice.
+    /// The bit with this number is flipped, and the drive does not detect it.
     Flipped(u32),
-    /// It cannot be read.
+    /// Reads of the block fail.
     Unreadable,
 }
 
-/// What ails a set, seen from the host.
+/// The failures of a set, as the host sees them.
 #[derive(Clone, Default, Debug)]
 pub struct Ailment {
-    /// It answers no command.
+    /// Whether the set answers no command.
     pub is_away: bool,
-    /// It takes no writes.
+    /// Whether the set refuses writes.
     pub is_read_only: bool,
-    /// So many more writes are acknowledged and not done, or in part.
+    /// The number of following writes that are acknowledged but dropped, or written in part.
     pub loses: u32,
-    /// Until they are written again.
+    /// Damaged blocks. Rewriting a block repairs it.
     pub rot: BTreeMap<u64, Rot>,
 }
 
-/// A set of a drive, and what is between it and the host.
+/// A set of a drive, and the failures between it and the host.
 struct Slot {
     ssd: Ssd,
     set: SetId,
     ailment: RefCell<Ailment>,
 }
 
-/// The drives. Clones are handles to the same; a set that is replaced is so in handles made from then on.
+/// The drives. Clones are handles to the same drives. A replacement of a set is visible only in the
+/// handle that it returns and in clones of that handle.
 #[derive(Clone)]
 pub struct Rack {
     slots: Rc<[Rc<Slot>]>,
-    /// Commands of the host so far.
+    /// The number of commands that the host submitted.
     submitted: Rc<Cell<u64>>,
 }
 
-/// Drives without power.
+/// The drives without power.
 pub struct RackImage {
     drives: Vec<(SsdProfile, SsdImage)>,
-    /// The drive and the set of each slot.
+    /// The drive, the set and the failures of each slot.
     slots: Vec<(usize, SetId, Ailment)>,
 }
 
@@ -59,14 +60,14 @@ fn set_id(number: u32) -> SetId {
 }
 
 impl Rack {
-    /// One fresh drive.
+    /// Creates one fresh drive.
     pub fn format(handle: &Handle, profile: &SsdProfile, planted: ssd::Planted) -> Self {
         let ssd = Ssd::with_fault(handle, profile, Precondition::Empty, planted);
         let slots = (1..=profile.sets).map(|number| Slot::new(&ssd, set_id(number)));
         Self { slots: slots.collect(), submitted: Rc::default() }
     }
 
-    /// The same with a fresh drive of one set in the place of a set.
+    /// Returns a handle in which a fresh drive with one set replaces a set.
     #[must_use]
     pub fn with_fresh(&self, handle: &Handle, slot: usize, planted: ssd::Planted) -> Self {
         let profile = single(self.slots[slot].ssd.profile());
@@ -76,7 +77,7 @@ impl Rack {
         Self { slots: slots.into(), submitted: Rc::clone(&self.submitted) }
     }
 
-    /// The same with a set of other drives in the place of a set.
+    /// Returns a handle in which the same slot of another rack replaces a set.
     #[must_use]
     pub fn with_set_of(&self, other: &Self, slot: usize) -> Self {
         let mut slots = self.slots.to_vec();
@@ -84,7 +85,7 @@ impl Rack {
         Self { slots: slots.into(), submitted: Rc::clone(&self.submitted) }
     }
 
-    /// Drives that have power again.
+    /// Powers the drives on.
     pub async fn recover(handle: &Handle, image: RackImage, planted: ssd::Planted) -> Self {
         let mut drives = Vec::with_capacity(image.drives.len());
         for (profile, image) in image.drives {
@@ -97,7 +98,7 @@ impl Rack {
         Self { slots: image.slots.into_iter().map(slot).collect(), submitted: Rc::default() }
     }
 
-    /// Cuts the power of all of them. A drive of which no set is left is thrown away.
+    /// Cuts the power of all drives. A drive without a set in the rack is discarded.
     pub fn power_cut(&self, rng: &mut Rng) -> RackImage {
         let mut drives: Vec<&Ssd> = Vec::new();
         let mut places = Vec::new();
@@ -113,21 +114,21 @@ impl Rack {
         RackImage { drives: drives.iter().map(cut).collect(), slots: places }
     }
 
-    /// Commands of the host so far.
+    /// Returns the number of commands that the host submitted.
     pub fn submitted(&self) -> u64 {
         self.submitted.get()
     }
 
-    /// Makes a set ail.
+    /// Changes the failures of a set.
     pub fn harm<T>(&self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
         how(&mut self.slots[slot].ailment.borrow_mut())
     }
 
-    /// A set leaves its deterministic window by itself, if it is in one.
+    /// Makes a set leave its deterministic window by itself, if it is in one.
     pub fn leave_window(&self, handle: &Handle, slot: usize) {
         let slot = Rc::clone(&self.slots[slot]);
         let left = slot.ssd.select_window(slot.set, WindowSelect::Ndwin);
-        // Without windows there is nothing to leave.
+        // Without windows the command has no effect.
         handle.spawn("a window that ends", async move { drop(left.await) });
     }
 
@@ -137,7 +138,7 @@ impl Rack {
     }
 }
 
-/// A drive like this one with one set.
+/// Returns the profile of a similar drive with one set.
 fn single(profile: &SsdProfile) -> SsdProfile {
     let sets = profile.sets;
     let mut one = profile.clone();
@@ -151,12 +152,12 @@ fn single(profile: &SsdProfile) -> SsdProfile {
 }
 
 impl RackImage {
-    /// Makes a set ail, or well.
+    /// Changes the failures of a set.
     pub fn harm<T>(&mut self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
         how(&mut self.slots[slot].2)
     }
 
-    /// The cells of a set.
+    /// Returns the flash cells of a set.
     pub fn cells(&mut self, slot: usize) -> &mut flash::NandArray {
         let (drive, set, _) = &self.slots[slot];
         self.drives[*drive].1.array_mut(*set).expect("it is there")
@@ -178,7 +179,7 @@ impl Slot {
         if is_read_only { Err(DeviceError::ReadOnly(self.set)) } else { Ok(()) }
     }
 
-    /// What is read where blocks have rotted.
+    /// Applies the damage of blocks to the result of a read.
     fn rotten(&self, first: u64, blocks: &mut [Block]) -> Result<(), DeviceError> {
         let ailment = self.ailment.borrow();
         for (block, rot) in ailment.rot.range(first..first + blocks.len() as u64) {
@@ -193,18 +194,18 @@ impl Slot {
         Ok(())
     }
 
-    /// What is written over, or discarded, rots no more.
+    /// Repairs the blocks that are overwritten or discarded.
     fn heal(&self, first: u64, blocks: u64) {
         let rot = &mut self.ailment.borrow_mut().rot;
         rot.retain(|block, _| !(first..first + blocks).contains(block));
     }
 
-    /// What of a write reaches the drive.
+    /// Returns the part of a write that reaches the drive.
     fn kept(&self, mut blocks: Vec<Block>) -> Vec<Block> {
         let mut ailment = self.ailment.borrow_mut();
         if ailment.loses > 0 {
             ailment.loses -= 1;
-            // Every other one is torn: the first half is there.
+            // Every second lost write is torn: its first half is written.
             let kept = if ailment.loses.is_multiple_of(2) { 0 } else { blocks.len() / 2 };
             blocks.truncate(kept);
         }

@@ -1,4 +1,4 @@
-//! Drives, hosts, designs and loads of trials.
+//! The drives, hosts, designs and loads of trials.
 
 use catalogue::Entry;
 use design::IndexOptions;
@@ -18,62 +18,63 @@ use crate::machine;
 use crate::rack::Rack;
 use ssd::specimens::shape as drives;
 
-/// What clients do.
+/// The load of the clients.
 #[derive(Clone)]
 pub struct Load {
-    /// Keys that there are.
+    /// The number of keys.
     pub keys: usize,
-    /// Their names.
+    /// The lengths of key names.
     pub names: Names,
-    /// Values shorter than this are usual.
+    /// Most values are shorter than this, in bytes.
     pub usual_value: u32,
-    /// Most bytes of a value, as far as the store takes them.
+    /// Maximum length of a value in bytes, as far as the store accepts it.
     pub longest_value: u32,
-    /// Clients that write and read.
+    /// The number of clients that write and read.
     pub clients: usize,
-    /// Clients that iterate.
+    /// The number of clients that iterate.
     pub scanners: usize,
-    /// Each write says how it is acknowledged.
+    /// Whether each write draws its own durability.
     pub draws_sync: bool,
 }
 
-/// What varies from trial to trial besides the random choices.
+/// The configuration of a trial.
 pub struct Shape {
-    /// Drives, host, and how the store lies on them.
+    /// Drives, host, and the arrangement of the store on them.
     pub storage: Storage,
     /// The design.
     pub index: IndexOptions,
-    /// The identity that a new store is given.
+    /// The identity of a new store.
     pub id: StoreId,
-    /// Keys that the store is sized for.
+    /// The key length in bytes that the store is sized for.
     pub expected_key_bytes: u32,
-    /// Values that the store is sized for.
+    /// The value length in bytes that the store is sized for.
     pub expected_value_bytes: u32,
-    /// What clients do.
+    /// The load of the clients.
     pub load: Load,
-    /// Sessions, each of which ends with a power cut.
+    /// The number of sessions. Each ends with a power cut.
     pub sessions: u32,
-    /// Longest session but for the last.
+    /// Maximum length of a session, except the last.
     pub session: Nanos,
-    /// Windows that the host keeps on the sets of its data.
+    /// Windows that the host keeps on the data sets.
     pub windows: Option<WindowOptions>,
 }
 
-/// Extents of a set, more than which no design of these trials needs.
+/// A number of extents per set that suffices for each design of these trials.
 const MANY_EXTENTS: u64 = 600;
 
 impl Shape {
-    /// The shape of a seed.
+    /// Returns the shape of a seed.
     pub fn of_seed(seed: u64) -> Self {
         Self::of(seed, arrangement_of(seed), JournalPlace::Beside)
     }
 
-    /// The shape of a seed with its journal on a set of its own.
+    /// Returns the shape of a seed with the journal on a set of its own.
     pub fn apart_of_seed(seed: u64) -> Self {
         Self::of(seed, arrangement_of(seed), JournalPlace::OwnSet)
     }
 
-    /// The shape of a seed with windows on the sets of its data, and its journal on a set of its own.
+    /// Returns the shape of a seed with windows on the data sets and the journal on a set of its
+    /// own.
     pub fn windows_of_seed(seed: u64) -> Self {
         let arrangement =
             if seed.is_multiple_of(3) { Arrangement::Mirrored } else { Arrangement::Parity };
@@ -83,7 +84,8 @@ impl Shape {
         shape
     }
 
-    /// The shape of a seed with windows that its log does not wait for, and its journal beside the data.
+    /// Returns the shape of a seed with windows and the journal beside the data. Journal writes do
+    /// not wait for a slot.
     pub fn windows_beside_of_seed(seed: u64) -> Self {
         let arrangement =
             if seed.is_multiple_of(4) { Arrangement::Mirrored } else { Arrangement::Parity };
@@ -94,8 +96,9 @@ impl Shape {
         shape
     }
 
-    /// The same with windows that the drive keeps. They may end by themselves: when time is up, by reads where the drive
-    /// has a budget of them, or because trials have it so.
+    /// Returns the shape of [`Self::windows_of_seed`] with windows kept by the drives. They may end
+    /// by themselves: when their time is over, by reads if the drive has a read budget, or because
+    /// the trial makes a set leave its window.
     pub fn windows_of_drives_of_seed(seed: u64) -> Self {
         let mut shape = Self::windows_of_seed(seed);
         let rng = &mut Rng::derive(seed, "windows of drives");
@@ -105,7 +108,7 @@ impl Shape {
         shape
     }
 
-    /// Some trees have a cache of values, on top of the memory that a seed's host has.
+    /// Draws a value cache for some trees, with memory in addition to that of the seed's host.
     fn draw_cache(&mut self, seed: u64) {
         let IndexOptions::Lsm(options) = &mut self.index else { return };
         let rng = &mut Rng::derive(seed, "caches");
@@ -114,7 +117,9 @@ impl Shape {
         self.storage.host.memory.index_bytes += options.cache_bytes();
     }
 
-    /// The shape of a seed on a layout. A journal's own set comes to those of the data; all else is drawn as without.
+    /// Returns the shape of a seed on an arrangement of sets. A journal's own set is added to the
+    /// data sets; all other draws are the same as without it. If the design does not fit, returns
+    /// the shape of another seed.
     pub fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
         let rng = &mut Rng::derive(seed, "host");
         let sets = match arrangement {
@@ -156,12 +161,12 @@ impl Shape {
         if fits { shape } else { Self::of(seed + 1_000_000, arrangement, journal) }
     }
 
-    /// Sets that the data lie on.
+    /// Returns the number of data sets.
     pub fn data_sets(&self) -> u32 {
         self.storage.data_sets().expect("trials have sets for data")
     }
 
-    /// What the store is set up for.
+    /// Returns the store options.
     pub fn options(&self, fault: Option<Fault>) -> StoreOptions {
         StoreOptions {
             index: self.index.clone(),
@@ -172,14 +177,15 @@ impl Shape {
         }
     }
 
-    /// Sizes the index for such pairs, and the drive for the index.
+    /// Sizes the index for pairs of these lengths, and the drive for the index.
     pub fn usual_sizes(&mut self, key_bytes: u32, value_bytes: u32) {
         (self.expected_key_bytes, self.expected_value_bytes) = (key_bytes, value_bytes);
         assert!(self.grow_to_fit(2.0), "{:?} does not fit", self.index);
     }
 
-    /// Gives the drive as many extents as the store takes at least, and so much more. False if not even many are
-    /// enough.
+    /// Finds the minimum number of extents with which the store can be created, and gives the drive
+    /// `room` times as many. Grows the host's index memory if the store needs that. Returns false
+    /// if more than [`MANY_EXTENTS`] extents are needed.
     fn grow_to_fit(&mut self, room: f64) -> bool {
         let mut extents = 8;
         while let Err(error) = self.has_room_in(extents) {
@@ -206,7 +212,7 @@ impl Shape {
         machine::create(&rt.handle(), self, &rack, None).map(|_| ())
     }
 
-    /// Cuts sets to so many extents.
+    /// Resizes each set to hold `extents` extents.
     fn give_extents(&mut self, extents: u64) {
         let blocks = extents * self.storage.host.files.extent_bytes / u64::from(block::BLOCK_BYTES);
         drives::set_blocks(&mut self.storage.drive, blocks);
@@ -216,20 +222,22 @@ impl Shape {
         }
     }
 
-    /// Microseconds of the slowest program.
+    /// Returns the slowest program time, in microseconds.
     fn program_us(&self) -> f64 {
         let timing = &self.storage.drive.flash.timing;
         timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us))
     }
 
-    /// How much longer the log may be behind for each KiB that clients write: all is on one die, a block a program, beside a flush of the same.
+    /// Returns the additional lag of the log per KiB that clients write. Worst case: all data is on
+    /// one die, each program writes one block, and a flush writes the same amount.
     pub fn log_behind_per_kib(&self) -> Nanos {
         Nanos(
             2 * Nanos::from_micros_f64(self.program_us()).0 * 1024 / u64::from(block::BLOCK_BYTES),
         )
     }
 
-    /// How far the log may be behind besides: each client may wait for groups of others, and those for programs.
+    /// Returns the maximum lag of the log apart from that: each client may wait for the commit
+    /// groups of others, and these for programs.
     pub fn log_may_be_behind(&self) -> Nanos {
         let (timing, program) = (&self.storage.drive.flash.timing, self.program_us());
         let us = program + timing.erase_us + timing.background_deadline_us;
@@ -246,7 +254,7 @@ fn arrangement_of(seed: u64) -> Arrangement {
     }
 }
 
-/// Windows of thousandths of the paper's.
+/// Returns windows with a thousandth of the paper's times.
 fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
     let rules = Rules {
         max_dtwin: Nanos::from_millis(pick(rng, &[20, 60])),
@@ -267,7 +275,7 @@ fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
     }
 }
 
-/// Windows of drives, thousandths of Vigil-KV's.
+/// Returns drive windows with a thousandth of Vigil-KV's times.
 fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
     let rules = pick(rng, &[PlmRules::Vigil, PlmRules::Standard]);
     let reads = if rules == PlmRules::Standard { pick(rng, &[0, 60, 2_000]) } else { 0 };
@@ -282,10 +290,10 @@ fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
     }
 }
 
-/// A small drive of so many sets.
+/// Returns a small drive with `sets` sets.
 fn drive(seed: u64, sets: u32) -> SsdProfile {
     let mut profile = drives::Shape::of_restless_seed(seed).profile;
-    // Sets are cut to size later, and may be too small for a mapping in parts.
+    // Sets are resized later and may be too small for a partial mapping table.
     profile.mapping = None;
     let before = profile.sets;
     let scaled = |bytes: u64| bytes / u64::from(before) * u64::from(sets);
@@ -335,7 +343,8 @@ fn index(rng: &mut Rng) -> IndexOptions {
     index.with_journal(Durability::Log, sync)
 }
 
-/// Trees of tables for pages four times as long as those of small KV drives, and extents to match.
+/// Returns trees of tables for pages four times as long as those of small KV drives, with extents
+/// to match.
 fn tables(rng: &mut Rng) -> Options {
     let mut options = leveled(rng);
     options.levels = pick(rng, &[2, 3, 4, 8]);
@@ -369,17 +378,17 @@ fn load(rng: &mut Rng) -> Load {
 }
 
 impl Shape {
-    /// How writes are acknowledged that do not say it.
+    /// Returns the default durability of writes.
     pub fn usual_sync(&self) -> LogSync {
         self.index.log_sync()
     }
 
-    /// Whether drives have windows, and keep them.
+    /// Whether the drives have and keep windows.
     pub(crate) fn has_windows_of_drives(&self) -> bool {
         self.windows.is_some_and(|windows| windows.keeper == Keeper::Device)
     }
 
-    /// Whether a set may be lost.
+    /// Whether the store survives the loss of a set.
     pub fn is_redundant(&self) -> bool {
         matches!(self.storage.arrangement, Arrangement::Parity | Arrangement::Mirrored)
     }

@@ -9,16 +9,16 @@ use crate::rack::Rack;
 
 pub(crate) type Sets = Volume<BlockRange<Rack>>;
 
-/// A store.
+/// A store on one set or on a volume.
 #[derive(Clone)]
 pub enum Store {
-    /// On one set.
+    /// A store on one set.
     Plain(HostStore<BlockRange<Rack>>),
-    /// On a volume.
+    /// A store on a volume.
     Volume(HostStore<Volume<BlockRange<Rack>>>, Volume<BlockRange<Rack>>),
 }
 
-/// An iterator of one.
+/// An iterator of a [`Store`].
 pub(crate) enum Cursor {
     Plain(HostIterator<BlockRange<Rack>>),
     Volume(HostIterator<Sets>),
@@ -26,7 +26,7 @@ pub(crate) enum Cursor {
 
 pub(crate) type Pair = (Box<[u8]>, Value);
 
-/// Calls a method of whichever there is.
+/// Calls a method of either variant.
 macro_rules! of {
     ($self:expr, $type:ident, $one:ident => $call:expr) => {
         match $self {
@@ -37,18 +37,18 @@ macro_rules! of {
 }
 
 impl Store {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// As the store's.
+    /// Returns the store's error.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         of!(self, Store, store => store.get(key).await)
     }
 
-    /// Gives `key` a value, or takes it away.
+    /// Puts a value, or deletes the key if `value` is `None`.
     ///
     /// # Errors
-    /// As the store's.
+    /// Returns the store's error.
     pub async fn write(
         &self,
         key: &[u8],
@@ -76,7 +76,7 @@ impl Store {
         of!(self, Store, store => store.index().max_value_bytes())
     }
 
-    /// What the store did.
+    /// Returns the statistics of the store.
     pub fn stats(&self) -> pages::EngineStats {
         of!(self, Store, store => store.index().stats())
     }
@@ -85,7 +85,7 @@ impl Store {
         of!(self, Store, store => store.index().background())
     }
 
-    /// The volume, if it lies on one.
+    /// Returns the volume of the store, if any.
     pub fn volume(&self) -> Option<&Sets> {
         match self {
             Self::Plain(_) => None,
@@ -104,7 +104,7 @@ impl Cursor {
     }
 }
 
-/// An operation that must not fail did.
+/// Converts the error of an operation that must not fail to a complaint.
 pub(crate) fn of_error(error: &EngineError, what: &str) -> Complaint {
     let kind = match error {
         EngineError::Corrupt(..) => Kind::Corrupt,

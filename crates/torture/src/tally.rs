@@ -1,4 +1,4 @@
-//! What happened in trials.
+//! Event counters of trials.
 
 use std::fmt::Arguments;
 
@@ -6,17 +6,17 @@ use fuzz::from_environment;
 
 use crate::machine::Machine;
 
-/// Tells the story of a trial to whoever replays it.
+/// Prints an event of the trial if a single seed is replayed.
 pub(crate) fn narrate(what: Arguments<'_>) {
     if from_environment("LEVELHEAD_SEED").is_some() {
         println!("{what}");
     }
 }
 
-/// Counters by name, in the order of this list.
+/// Declares counters by name, in the order of the list.
 macro_rules! tally {
     ($($name:ident),* $(,)?) => {
-        /// What happened in trials.
+        /// The events of trials, counted.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
         pub struct Tally { $(pub(crate) $name: u64),* }
 
@@ -25,7 +25,7 @@ macro_rules! tally {
                 $(self.$name += more.$name;)*
             }
 
-            /// What never happened.
+            /// Returns the names of the counters that are 0.
             pub(crate) fn missing(&self) -> Vec<&'static str> {
                 let all = [$((stringify!($name), self.$name)),*];
                 all.into_iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect()
@@ -43,7 +43,7 @@ tally! {
 }
 
 impl Tally {
-    /// Counts what a machine did before its power is cut.
+    /// Adds the statistics of a machine whose power is about to be cut.
     pub(crate) fn count(&mut self, machine: &Machine) {
         let stats = machine.store.stats();
         self.cuts += 1;

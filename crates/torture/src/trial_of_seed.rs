@@ -1,9 +1,10 @@
-//! One trial: clients write and read at random, power fails at random instants, sets suffer, and after each
-//! recovery and at every read the store must agree with the model.
+//! One trial: clients write and read at random, power fails at random instants, and sets fail.
+//! After each recovery and at each read the store must agree with the model.
 //!
-//! Without redundancy nothing stands in for what is damaged: it is the last thing that happens, errors are
-//! right from then on, and wrong bytes are not. A power cut after it may lose what was acknowledged, because a
-//! damaged end of a journal looks like a torn one; what is found then is what the key had at some time.
+//! Without redundancy, damage cannot be repaired and is therefore the last event: afterwards errors
+//! are correct, wrong bytes are not. A power cut after the damage may lose acknowledged writes,
+//! because a damaged end of the journal looks like a torn one. The values found then must be values
+//! that the keys had at some time.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,15 +24,15 @@ use crate::shape::Shape;
 use crate::store::of_error;
 use crate::tally::{Tally, narrate};
 
-/// The last session is so long.
+/// Length of the last session.
 const LAST: Nanos = Nanos::from_millis(150);
-/// On a full store a write may wait for long, but not for ever.
+/// Maximum time of a write. On a full store a write may wait long, but not forever.
 const GRACE: Nanos = Nanos::from_millis(30_000);
 
 /// Runs the trial of a seed.
 ///
 /// # Errors
-/// What the store got wrong.
+/// Returns the store's error.
 pub fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
     let world = World::new(shape.load.keys, shape.load.names);
@@ -82,7 +83,7 @@ impl Trial {
         }
     }
 
-    /// Clients do what they do for a while. They are still at it when this returns.
+    /// Runs the clients for a while. They are still running when this function returns.
     fn run_session(
         &mut self,
         machine: &mut Machine,
@@ -90,7 +91,8 @@ impl Trial {
         rng: &mut Rng,
     ) -> Result<(), Complaint> {
         self.clients(machine).start(rng);
-        // Nothing is filled in that a power cut has torn.
+        // Stripes torn by a power cut are not completed, so only the first session begins with
+        // whole sets.
         let mut is_whole = session == 0;
         let is_last = session + 1 == self.shape.sessions;
         let span = if is_last { LAST } else { Nanos(1 + rng.below(self.shape.session.0)) };
@@ -124,8 +126,9 @@ impl Trial {
         Ok(())
     }
 
-    /// The rules of windows were kept: nothing was written in a deterministic one, unless that is how writes are to go
-    /// on, and where all sets are whole no client has read one that was outside.
+    /// Checks the window rules: no write ended in a deterministic window, unless the overflow
+    /// policy allows it. If all sets are whole, no client read a set outside its deterministic
+    /// window.
     fn check_windows(&self, machine: &Machine, is_whole: bool) -> Result<(), Complaint> {
         let windows = self.shape.windows.zip(machine.store.volume());
         let Some((options, volume)) = windows else { return Ok(()) };
@@ -141,7 +144,7 @@ impl Trial {
         Err(Complaint::new(Kind::Window, broken))
     }
 
-    /// Every client gets on.
+    /// Checks that each client makes progress.
     fn check_progress(&self, machine: &Machine, before: &[u64]) -> Result<(), Complaint> {
         let has_hung = || {
             let now = self.world.by_client();
@@ -157,7 +160,7 @@ impl Trial {
         })
     }
 
-    /// Every key is read while clients go on.
+    /// Reads all keys while clients run.
     fn read_on(&self, machine: &Machine) -> Result<(), Complaint> {
         let (clients, world) = (self.clients(machine), Rc::clone(&self.world));
         let may_fail = self.may_fail.get();
@@ -184,7 +187,8 @@ impl Trial {
         }
     }
 
-    /// A power cut, and others on the way back. Nothing if the store cannot be opened, and need not be.
+    /// Cuts power, also during some recoveries, and opens the store. Returns `None` if the store
+    /// cannot be opened and damage explains that.
     fn lose_power(
         &mut self,
         machine: Machine,
@@ -221,8 +225,8 @@ impl Trial {
             self.tally.unopened_damaged += 1;
             return Ok(None);
         }
-        // What only the set that is away could tell keeps a store from opening whose journal is beside its data
-        // (docs/todo.md).
+        // A store with its journal beside its data may need information that only the missing set
+        // has, and then cannot open (docs/todo.md).
         let is_beside = self.shape.storage.journal == JournalPlace::Beside;
         let is_gone = error == OpenError::Medium(MediumError::Gone);
         if is_beside && is_gone && self.harm.victim().is_some() {
@@ -233,7 +237,7 @@ impl Trial {
         Err(Complaint::new(Kind::Unopened, format!("{error}")))
     }
 
-    /// Reads everything after a recovery and settles what it has.
+    /// Reads all keys after a recovery and fixes their values in the model.
     fn check(&self, machine: &Machine) -> Result<(), Complaint> {
         let (clients, world) = (self.clients(machine), Rc::clone(&self.world));
         let may_fail = self.may_fail.get();

@@ -1,47 +1,48 @@
-//! What a store got wrong, by kind: a planted fault counts as caught only by the kind it must cause.
+//! Wrong answers of a store, by kind. A planted fault counts as caught only by a kind that it must
+//! cause.
 
 use std::fmt;
 
 use pages::Value;
 
-/// Kinds of wrong answers.
+/// The kinds of wrong answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A key that must have a value has none.
     Lost,
-    /// A value that was overwritten or deleted before came back.
+    /// An overwritten or deleted value came back.
     Stale,
     /// A value that the key never had.
     Foreign,
-    /// A page that nobody damaged was reported as damaged.
+    /// An undamaged page was reported as damaged.
     Corrupt,
     /// Damage was not reported.
     Unnoticed,
-    /// A command was refused that must go ahead.
+    /// A command was refused that must succeed.
     Refused,
-    /// An iterator returned what its snapshot cannot hold, or left something out.
+    /// An iterator returned a pair that its snapshot cannot hold, or skipped a pair.
     Iterator,
-    /// A client waited for ever.
+    /// A client waited forever.
     Hung,
-    /// The index holds more than it was given.
+    /// The index holds more entries than it was given.
     Leak,
-    /// Against the rules of windows a busy set was read, or a quiet one written to.
+    /// A busy set was read, or a quiet set was written to, against the window rules.
     Window,
-    /// A store did not come back from a power cut.
+    /// A store could not be opened after a power cut.
     Unopened,
 }
 
-/// The first thing that a trial found wrong.
+/// The first error that a trial found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Complaint {
-    /// Of what kind it is.
+    /// The kind of the error.
     pub kind: Kind,
-    /// What it is, in words.
+    /// A description of the error.
     pub text: String,
 }
 
 impl Complaint {
-    /// A complaint of a kind.
+    /// Creates a complaint.
     pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
@@ -53,7 +54,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// A synthetic value and its bytes are the same value.
+/// Whether two values have the same bytes. A synthetic value equals its materialized bytes.
 pub fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,

@@ -1,21 +1,22 @@
-//! Options of LSM-trees, drawn at random: every one that a person may set, in values that no preset has.
+//! Random options of LSM-trees: draws every option that a user can set, also in combinations that
+//! no preset has.
 
 use engine::sizing::LevelSizing;
 use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
 use pages::LogSync;
 use runtime::Rng;
 
-/// One of some.
+/// Returns a random element of `of`.
 pub fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// How writes are acknowledged that do not say it.
+/// Returns a random default durability of writes.
 pub fn any_sync(rng: &mut Rng) -> LogSync {
     pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each])
 }
 
-/// A tree of lists that may be one no store takes.
+/// Returns a random tree of lists. The options may be invalid: a store may refuse them.
 pub fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
     let levels = 2 + rng.below(4) as u32;
     Options {
@@ -37,7 +38,7 @@ pub fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
     }
 }
 
-/// A design whose levels are made of tables.
+/// Returns a random design whose levels consist of tables.
 pub fn leveled(rng: &mut Rng) -> Options {
     let memtable_bytes = pick(rng, &[1 << 10, 4 << 10, 4 << 10, 16 << 10]);
     let table_bytes = pick(rng, &[2 << 10, 8 << 10, 32 << 10]);
@@ -75,7 +76,7 @@ pub fn leveled(rng: &mut Rng) -> Options {
     }
 }
 
-/// How iterators read.
+/// Returns random iterator options.
 pub fn iterators(rng: &mut Rng) -> IteratorOptions {
     let (index_prefetch, value_prefetch) = (rng.chance(0.5), pick(rng, &[0, 3, 8]));
     let skip_budget = pick(rng, &[1, 8, 1_024]);
@@ -91,8 +92,8 @@ pub fn iterators(rng: &mut Rng) -> IteratorOptions {
     }
 }
 
-/// What iterators keep, how far they read ahead as they go on, and which values are kept with their pages. Drawn by
-/// themselves, so that a seed's other draws stay what they were.
+/// Draws the caches and readahead of iterators, and the maximum length of values that are cached
+/// with their pages. Uses an RNG of its own, so that the other draws of a seed do not change.
 pub fn draw_keeping(options: &mut Options, seed: u64) {
     let rng = &mut Rng::derive(seed, "keeping");
     options.value_pages_up_to = pick(rng, &[0, 0, 60, u32::MAX]);

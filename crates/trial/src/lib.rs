@@ -1,13 +1,14 @@
-//! What trials of stores against a model share, whatever stands below the store.
+//! Shared parts of the trials that check stores against a model, for any kind of medium below the
+//! store.
 //!
 //! ```text
-//!  world ..... the model: what each key was given, and what a read may find
-//!   |- survival .. what a power cut may take of writes that nobody waited for
-//!   |- walk ...... what an iterator may meet
-//!   `- complaint . what was found wrong, by kind
+//!  world ..... the model: the values written to each key, and the values a read may return
+//!   |- survival .. the acknowledged but not yet durable writes that a power cut may lose
+//!   |- walk ...... the pairs that an iterator may return
+//!   `- complaint . an error that was found, by kind
 //!  names ..... keys
-//!  loads ..... what clients do, drawn at random
-//!  designs ... options of LSM-trees, drawn at random
+//!  loads ..... random client operations
+//!  designs ... random options of LSM-trees
 //! ```
 
 #![forbid(unsafe_code)]

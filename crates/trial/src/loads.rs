@@ -1,20 +1,20 @@
-//! What clients do, drawn at random.
+//! Random client operations.
 
 use pages::{LogSync, Value};
 use runtime::Rng;
 
-/// A key by its number: half of all operations go to a sixteenth of the keys.
+/// Returns a random key number. Half of all operations go to one sixteenth of the keys.
 pub fn random_key(rng: &mut Rng, keys: usize) -> usize {
     let keys = if rng.chance(0.5) { keys / 16 } else { keys };
     rng.below(keys.max(1) as u64) as usize
 }
 
-/// A value of less than `usual` bytes, but for rare ones of up to `longest`.
+/// Returns a random value. Most values are shorter than `usual` bytes, a few are up to `longest`.
 pub fn random_value(rng: &mut Rng, usual: u32, longest: u32) -> Value {
     let (usual, longest) = (u64::from(usual), u64::from(longest));
     let len = match rng.below(40) {
         0 => 0,
-        // About a page.
+        // About one page.
         1 => (900 + rng.below(300)).min(longest),
         2 => rng.below(longest + 1),
         _ => rng.below(usual.min(longest).max(1)),
@@ -23,7 +23,7 @@ pub fn random_value(rng: &mut Rng, usual: u32, longest: u32) -> Value {
     if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }
 }
 
-/// How a write is acknowledged, if it says so.
+/// Returns a random durability of a write, or `None` for the store's default.
 pub fn random_sync(rng: &mut Rng) -> Option<LogSync> {
     let syncs = [LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each];
     syncs.get(rng.below(6) as usize).copied()

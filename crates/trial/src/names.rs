@@ -1,21 +1,23 @@
 //! The keys of a trial.
 
-/// How long keys are.
+/// The lengths of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// A word, a number and up to 22 bytes more: what designs are sized for.
+    /// A word, a number and up to 22 more bytes: the lengths that designs are sized for.
     Usual,
-    /// 1 to so many bytes, all lengths alike often but those that give too few different keys.
+    /// 1 to the given number of bytes. All lengths are equally frequent, except lengths with too
+    /// few different keys.
     UpTo(usize),
     /// 255 bytes, of which all but the last few are shared.
     Deep,
 }
 
-/// Keys of one byte, where there are any.
+/// The number of one-byte keys in [`Names::UpTo`].
 const SHORTEST: usize = 20;
 
 impl Names {
-    /// The name of a key. Lengths differ, and so do places in the order from numbers.
+    /// Returns the name of a key. Names differ in length, and their order differs from the order of
+    /// key numbers.
     pub fn of(self, key: usize) -> Vec<u8> {
         let scrambled = runtime::mix64(key as u64);
         let longest = match self {
@@ -32,7 +34,7 @@ impl Names {
         if key < SHORTEST {
             return vec![b'A' + key as u8];
         }
-        // Backwards, so that neighbours by number are not neighbours in order.
+        // Reversed, so that neighbours by number are not neighbours in key order.
         let mut name = format!("{key:04x}").into_bytes();
         name.reverse();
         let more = (scrambled % (longest.max(name.len()) - name.len() + 1) as u64) as usize;

@@ -1,10 +1,10 @@
-//! What a power cut may take where writes are acknowledged before they are durable.
+//! The acknowledged but not yet durable writes that a power cut may lose.
 //!
-//! A store takes writes in an order, and a power cut leaves a first part of it. Clients see of that
-//! order: what was acknowledged before another write was asked for was taken before it. So where a
-//! write is found, all must be there that were acknowledged before it was asked for; and where one is
-//! durable by its acknowledgement, they are as well. Writes of an earlier session went with the power
-//! cut that ended it, or not: sessions are looked at one by one.
+//! A store orders its writes, and a power cut keeps a prefix of that order. Clients observe a part
+//! of the order: a write acknowledged before another write was requested comes first. So if a write
+//! is found after recovery, all writes acknowledged before its request must be there too. If a
+//! write was durable by its acknowledgement, the same holds. Each session, the time between two
+//! power cuts, is checked by itself: its writes were kept or lost by the cut that ended it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use pages::LogSync;
 use runtime::Nanos;
 
-/// A write with `interval` is durable when it was acknowledged this long ago: a millisecond, and what
-/// the log may have to wait for on a slow drive.
+/// A write with `interval` is durable this long after its acknowledgement: one millisecond, and the
+/// time that the log may wait for a slow drive.
 const LATEST: Nanos = Nanos::from_millis(50);
 
-/// When a write was asked for and acknowledged, counted in such events.
+/// The events at which a write was requested and acknowledged, by event number.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     session: u32,
@@ -31,15 +31,16 @@ struct Acknowledged {
     at: Nanos,
 }
 
-/// What clients do between two power cuts.
+/// Client activity between two power cuts.
 pub(crate) struct Session {
     number: Cell<u32>,
     events: Cell<u64>,
     /// See [`LATEST`].
     latest: Cell<Nanos>,
-    /// And so much longer for each KiB that clients wrote: what a group holds is programmed before it is durable.
+    /// Additional delay per KiB of client writes, because a group is durable only after all its
+    /// data is programmed.
     per_kib: Cell<Nanos>,
-    /// Bytes that clients asked to have written.
+    /// Bytes of the writes requested by clients.
     bytes: Cell<u64>,
 }
 
@@ -61,18 +62,18 @@ impl Session {
         self.events.get()
     }
 
-    /// The log may be so far behind, and so much further for each KiB of writes.
+    /// Sets the maximum lag of the log, and the additional lag per KiB of writes.
     pub(crate) fn expect_log_behind(&self, time: Nanos, per_kib: Nanos) {
         self.latest.set(time.max(LATEST));
         self.per_kib.set(per_kib);
     }
 
-    /// How far the log may be behind at the end of the session.
+    /// Returns the maximum lag of the log at the end of the session.
     fn behind(&self) -> Nanos {
         self.latest.get() + self.per_kib.get() * self.bytes.get().div_ceil(1024)
     }
 
-    /// A client asks for a write of so many bytes.
+    /// Counts the bytes of a requested write.
     pub(crate) fn count_bytes(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);
     }
@@ -85,14 +86,15 @@ impl Session {
         mark.acknowledged = Some(Acknowledged { event: self.next(), sync, at });
     }
 
-    /// A value that a recovered drive has.
+    /// Returns the mark of a value found on a recovered drive.
     pub(crate) fn settled(&self) -> Mark {
         let mut mark = self.ask();
         self.acknowledge(&mut mark, LogSync::Group, Nanos::ZERO);
         mark
     }
 
-    /// What was acknowledged in this session before this event is durable at a power cut at `now`.
+    /// Returns an event number: at a power cut at `now`, the writes of this session that were
+    /// acknowledged before that event are durable.
     pub(crate) fn durable_before<'a>(
         &self,
         marks: impl Iterator<Item = &'a Mark>,
@@ -110,11 +112,11 @@ impl Session {
         marks.filter(is_durable).map(|mark| mark.asked).max().unwrap_or(0)
     }
 
-    /// Whether a write survives the power cut at which what came before event `before` is durable.
+    /// Whether a write survives a power cut at which the events before `before` are durable.
     pub(crate) fn is_durable(&self, mark: &Mark, before: u64) -> bool {
         let Some(acknowledged) = &mark.acknowledged else { return false };
         match acknowledged.sync {
-            // In an earlier session, too.
+            // In earlier sessions too.
             LogSync::Group | LogSync::Each => true,
             LogSync::None | LogSync::Interval => {
                 mark.session == self.number.get() && acknowledged.event < before
@@ -128,8 +130,8 @@ impl Session {
     }
 }
 
-/// What a read after a recovery found: one of the writes of its key from `oldest` to `newest` that
-/// look alike. Counted from one; 0 is the time before the first.
+/// The result of a read after recovery: one of the equal writes of a key between `oldest` and
+/// `newest`. Writes count from 1; 0 is the state before the first write.
 pub(crate) struct Finding<'a> {
     pub(crate) key: usize,
     pub(crate) marks: &'a [Mark],
@@ -138,7 +140,7 @@ pub(crate) struct Finding<'a> {
 }
 
 impl Finding<'_> {
-    /// The oldest write that it can be, if its session is certain.
+    /// Returns the oldest write that the result can be, if its session is certain.
     fn write(&self) -> Option<&Mark> {
         let (oldest, newest) = (self.oldest.checked_sub(1)?, self.newest.checked_sub(1)?);
         let is_certain = self.marks[oldest].session == self.marks[newest].session;
@@ -146,7 +148,7 @@ impl Finding<'_> {
     }
 }
 
-/// By session: the event at which the newest write that was found was asked for.
+/// By session, the event at which the newest found write was requested.
 pub(crate) struct Order {
     newest: BTreeMap<u32, u64>,
 }
@@ -161,7 +163,7 @@ impl Order {
         Self { newest }
     }
 
-    /// A write that was lost although a later one was found, in words.
+    /// Describes a write that was lost although a later write was found.
     pub(crate) fn lost(&self, findings: &[Finding<'_>]) -> Option<String> {
         findings.iter().find_map(|finding| {
             let later = &finding.marks[finding.newest..];
@@ -183,7 +185,8 @@ impl Order {
 mod tests {
     use super::*;
 
-    /// Writes of keys 0, 1, 2, ... in turn, acknowledged as said.
+    /// Creates one acknowledged write to each of the keys 0, 1, 2, ..., with the given
+    /// durabilities.
     fn session(syncs: &[LogSync]) -> (Session, Vec<Vec<Mark>>) {
         let session = Session::default();
         let marks = syncs.iter().map(|sync| {

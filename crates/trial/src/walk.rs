@@ -1,48 +1,49 @@
-//! What an iterator may meet: the store as it was when the iterator was made.
+//! The pairs that an iterator may return: the contents of the store when the iterator was created.
 
 use pages::Value;
 
 use crate::complaint::is_same;
 use crate::world::World;
 
-/// What a snapshot may hold, by key in key order.
+/// The possible contents of a snapshot, in key order.
 struct Expected {
     keys: Vec<Possible>,
 }
 
 struct Possible {
     name: Vec<u8>,
-    /// The values it may have had; one of them once it was read.
+    /// The possible values; a single value once the key was read.
     values: Vec<Option<Value>>,
 }
 
-/// A walk through a snapshot.
+/// An iteration through a snapshot.
 pub struct Walk {
     expected: Expected,
-    /// The next key that may come.
+    /// Index of the next key that may come.
     at: usize,
-    /// Keys from here on are out of bounds.
+    /// Index of the first key out of bounds.
     end: usize,
 }
 
 impl Walk {
-    /// A walk up to `bound`, exclusive, through what `world` holds now. `before` is what it had
-    /// [acknowledged](World::acknowledged_all) when the iterator was asked for.
+    /// Creates the expectation for an iteration up to `bound`, exclusive, through the current
+    /// contents of `world`. `before` is the result of [`World::acknowledged_all`] when the iterator
+    /// was requested.
     pub fn new(world: &World, before: &[usize], bound: Option<&[u8]>) -> Self {
         let expected = Expected::of(world, before);
         let end = bound.map_or(expected.keys.len(), |bound| expected.first_from(bound));
         Self { expected, at: 0, end }
     }
 
-    /// It goes on at the first key from `target` on.
+    /// Continues at the first key from `target` on.
     pub fn seek(&mut self, target: &[u8]) {
         self.at = self.expected.first_from(target);
     }
 
-    /// A pair is met; false, because there may be more.
+    /// Checks a returned pair. Returns false: more pairs may follow.
     ///
     /// # Errors
-    /// What is wrong with that.
+    /// Returns a description of the error in the pair or its position.
     pub fn meet(&mut self, key: &[u8], value: &Value) -> Result<bool, String> {
         let shown = key.escape_ascii();
         let found = self.expected.first_from(key);
@@ -61,15 +62,15 @@ impl Walk {
         Ok(false)
     }
 
-    /// The end is met.
+    /// Checks that the iteration may end here.
     ///
     /// # Errors
-    /// What was left out.
+    /// Returns a description of a skipped key.
     pub fn meet_the_end(&mut self) -> Result<(), String> {
         self.pass_to(self.end)
     }
 
-    /// What is passed over must be absent.
+    /// Checks that the skipped keys may be absent.
     fn pass_to(&mut self, to: usize) -> Result<(), String> {
         for key in self.expected.keys.get_mut(self.at..to).unwrap_or_default() {
             if !key.values.contains(&None) {
@@ -92,7 +93,7 @@ impl Expected {
         Self { keys }
     }
 
-    /// The first key at or after `name`.
+    /// Returns the index of the first key at or after `name`.
     fn first_from(&self, name: &[u8]) -> usize {
         self.keys.partition_point(|key| *key.name < *name)
     }

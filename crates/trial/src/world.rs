@@ -1,9 +1,9 @@
-//! The model: for each key the history of values that were asked for, and what a store got wrong.
+//! The model: for each key the history of requested values, and the errors of a store.
 //!
-//! A read may return any value from the newest one acknowledged when it began to the newest one
-//! asked for when it ended; after a power cut any value from the newest acknowledged one on is right,
-//! and settles it. Where writes are acknowledged before they are durable, a power cut may take the
-//! newest ones, in order: `survival`.
+//! A read may return any value between the newest value acknowledged when the read began and the
+//! newest value requested when it ended. After a power cut, any value from the newest acknowledged
+//! one on is correct, and the first read fixes it. Writes that are acknowledged before they are
+//! durable may be lost by a power cut, newest first: see `survival`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,23 +15,24 @@ use crate::complaint::{Complaint, Kind, is_same};
 use crate::names::Names;
 use crate::survival::{Finding, Mark, Order, Session};
 
-/// What a read answered: the value of the key, if it has one; or what a command that must not fail did.
+/// The result of a read: the value of the key, if it exists; or a complaint, if the read failed
+/// although it must not.
 pub type Answer = Result<Option<Value>, Complaint>;
 
-/// The values a key was given, oldest first.
+/// The values written to a key, oldest first.
 #[derive(Default)]
 struct History {
     values: Vec<Option<Value>>,
-    /// Index of the newest value that was acknowledged, plus one; 0 if none was.
+    /// Index of the newest acknowledged value, plus one; 0 if none was acknowledged.
     acknowledged: usize,
-    /// The same of those that survive the next power cut, as far as that was known at the last one.
+    /// The same for values that survive the next power cut, as known at the last power cut.
     durable: usize,
-    /// When each was asked for and acknowledged.
+    /// The events of each write.
     marks: Vec<Mark>,
 }
 
 impl History {
-    /// The indices from `from` on at which the key has what was found.
+    /// Returns the indices from `from` on at which the value equals `found`.
     fn matches(
         &self,
         from: usize,
@@ -44,7 +45,8 @@ impl History {
         index.checked_sub(1).and_then(|i| self.values[i].as_ref())
     }
 
-    /// What is wrong with finding this, where the value from `from` on may be found.
+    /// Returns the kind of error if a read returned `found`, where the values from `from` on are
+    /// allowed.
     fn objection(&self, from: usize, found: Option<&Value>) -> Option<Kind> {
         let is_at = |index: usize| is_same(self.at(index), found);
         if (from..=self.values.len()).any(is_at) {
@@ -63,9 +65,9 @@ impl History {
     }
 }
 
-/// What clients share.
+/// The model that clients share.
 pub struct World {
-    /// The keys.
+    /// The names of the keys.
     pub names: Names,
     histories: RefCell<Vec<History>>,
     session: Session,
@@ -73,12 +75,12 @@ pub struct World {
     commands: Cell<u64>,
     refused: Cell<u64>,
     expired: Cell<u64>,
-    /// Commands by client in this session.
+    /// Commands of this session, by client.
     by_client: RefCell<Vec<u64>>,
 }
 
 impl World {
-    /// So many keys of these names, none of which has a value.
+    /// Creates a model of `keys` keys without values.
     pub fn new(keys: usize, names: Names) -> Rc<Self> {
         let histories = RefCell::new((0..keys).map(|_| History::default()).collect());
         Rc::new(Self {
@@ -93,100 +95,101 @@ impl World {
         })
     }
 
-    /// Writes with `interval` may take that long until they are durable, and so much longer for each KiB that is written.
+    /// Sets the maximum time until a write with `interval` is durable: `time`, and `per_kib` for
+    /// each KiB written.
     pub fn expect_log_behind(&self, time: Nanos, per_kib: Nanos) {
         self.session.expect_log_behind(time, per_kib);
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn keys(&self) -> usize {
         self.histories.borrow().len()
     }
 
-    /// Something is wrong. The first complaint counts.
+    /// Records an error. The first error is kept.
     pub fn complain(&self, kind: Kind, what: impl Into<String>) {
         self.complain_of(Complaint::new(kind, what));
     }
 
-    /// The same.
+    /// Records a complaint. The first complaint is kept.
     pub fn complain_of(&self, complaint: Complaint) {
         self.complaint.borrow_mut().get_or_insert(complaint);
     }
 
-    /// What was wrong, if anything.
+    /// Returns the recorded complaint as an error and clears it.
     ///
     /// # Errors
-    /// The complaint.
+    /// Returns the complaint, if any.
     pub fn result(&self) -> Result<(), Complaint> {
         self.complaint.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// A session begins; whether it is the first.
+    /// Begins a session. Returns whether it is the first.
     pub fn begin_session(&self, clients: usize) -> bool {
         *self.by_client.borrow_mut() = vec![0; clients];
         self.commands.get() == 0
     }
 
-    /// A client is about to do something.
+    /// Counts a command of a client.
     pub fn count_command(&self, client: usize) {
         self.commands.set(self.commands.get() + 1);
         self.by_client.borrow_mut()[client] += 1;
     }
 
-    /// Commands by client in this session.
+    /// Returns the commands of this session, by client.
     pub fn by_client(&self) -> Vec<u64> {
         self.by_client.borrow().clone()
     }
 
-    /// A snapshot expired.
+    /// Counts an expired snapshot.
     pub fn count_expired(&self) {
         self.expired.set(self.expired.get() + 1);
     }
 
-    /// A write was refused by a full store.
+    /// Counts a write that a full store refused.
     pub fn count_refused(&self) {
         self.refused.set(self.refused.get() + 1);
     }
 
-    /// What clients did.
+    /// Returns the number of client commands.
     pub fn commands(&self) -> u64 {
         self.commands.get()
     }
 
-    /// Writes that were refused by a full store.
+    /// Returns the number of writes that a full store refused.
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
 
-    /// Snapshots that expired.
+    /// Returns the number of expired snapshots.
     pub fn expired(&self) -> u64 {
         self.expired.get()
     }
 
-    /// By key, the newest value that is acknowledged.
+    /// Returns the index of the newest acknowledged value of each key.
     pub fn acknowledged_all(&self) -> Vec<usize> {
         self.histories.borrow().iter().map(|history| history.acknowledged).collect()
     }
 
-    /// The values that a key may have from index `from` on.
+    /// Returns the values that a key may have, from index `from` on.
     pub fn values_since(&self, key: usize, from: usize) -> Vec<Option<Value>> {
         let history = &self.histories.borrow()[key];
         (from..=history.values.len()).map(|index| history.at(index).cloned()).collect()
     }
 
-    /// Whether a key exists; `None` if a power cut left that open.
+    /// Whether a key exists; `None` if a power cut left that uncertain.
     pub fn exists(&self, key: usize) -> Option<bool> {
         let history = &self.histories.borrow()[key];
         history.is_settled().then(|| history.at(history.acknowledged).is_some())
     }
 
-    /// Keys of which a power cut left open what they have.
+    /// Returns the keys whose value is uncertain after a power cut.
     pub fn unsettled(&self) -> Vec<usize> {
         let histories = self.histories.borrow();
         (0..histories.len()).filter(|key| !histories[*key].is_settled()).collect()
     }
 
-    /// What the next write of `key` puts there; it may take effect from now on.
+    /// Records a requested write of `key`, which may take effect from now on. Returns its index.
     pub fn ask(&self, key: usize, value: Option<Value>) -> usize {
         let history = &mut self.histories.borrow_mut()[key];
         let bytes =
@@ -197,14 +200,14 @@ impl World {
         history.values.len()
     }
 
-    /// Write `index` of `key` was acknowledged.
+    /// Records the acknowledgement of write `index` of `key`.
     pub fn acknowledge(&self, key: usize, index: usize, sync: LogSync, now: Nanos) {
         let history = &mut self.histories.borrow_mut()[key];
         history.acknowledged = index;
         self.session.acknowledge(&mut history.marks[index - 1], sync, now);
     }
 
-    /// Power is about to fail: what was acknowledged before it was durable may be lost.
+    /// Ends the session by a power cut: writes acknowledged before they were durable may be lost.
     pub fn lose_power(&self, now: Nanos) {
         let histories = &mut *self.histories.borrow_mut();
         let marks = histories.iter().flat_map(|history| &history.marks);
@@ -218,19 +221,20 @@ impl World {
         self.session.end();
     }
 
-    /// A write was refused: it never takes effect.
+    /// Removes a refused write, which never takes effect.
     pub fn refuse(&self, key: usize) {
         let history = &mut self.histories.borrow_mut()[key];
         history.values.pop();
         history.marks.pop();
     }
 
-    /// The newest value of `key` that is acknowledged.
+    /// Returns the index of the newest acknowledged value of `key`.
     pub fn acknowledged(&self, key: usize) -> usize {
         self.histories.borrow()[key].acknowledged
     }
 
-    /// A read of `key` that began when `from` was the newest value found this.
+    /// Checks the result of a read of `key` that began when `from` was the newest acknowledged
+    /// value.
     pub fn check(&self, key: usize, from: usize, found: Option<&Value>, when: &str) {
         let history = &self.histories.borrow()[key];
         if let Some(kind) = history.objection(from, found) {
@@ -240,7 +244,7 @@ impl World {
         }
     }
 
-    /// Checks what a read of any kind answered.
+    /// Checks the result of a read, including its failure.
     pub fn check_answer(&self, key: usize, from: usize, answer: &Answer, when: &str) {
         match answer {
             Ok(found) => self.check(key, from, found.as_ref(), when),
@@ -250,7 +254,7 @@ impl World {
         }
     }
 
-    /// After a power cut: what was found is what was there all along.
+    /// Fixes the values found after a power cut: from now on they are the values of their keys.
     pub fn settle(&self, answers: Vec<(usize, Answer)>) {
         self.check_order(&answers);
         for (key, answer) in answers {
@@ -262,7 +266,7 @@ impl World {
         }
     }
 
-    /// Whether what survived is a first part of what was written.
+    /// Checks that the surviving writes are a prefix of the write order.
     fn check_order(&self, answers: &[(usize, Answer)]) {
         let histories = self.histories.borrow();
         let findings = answers.iter().filter_map(|(key, answer)| {

@@ -1,77 +1,78 @@
-//! What is wrong with a command or a structure.
+//! Errors of decoding commands and structures.
 
 use std::fmt;
 
-/// Why a command or a structure was not decoded: which field, what it held, what it may hold. A
-/// drive ends the command with the [`Status`](super::Status) that this converts into.
+/// The reason why a command or a structure could not be decoded: the field, its value, the allowed
+/// values. A drive completes the command with the [`Status`](super::Status) that this error
+/// converts into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
     /// The NVM set identifier is 0.
     SetIdZero,
-    /// The feature is none of this module.
+    /// The feature is not one of this module.
     FeatureId {
         /// The feature identifier of the command.
         found: u8,
     },
     /// The Select field of Get Features is reserved.
     Select {
-        /// The field.
+        /// The value of the field.
         found: u8,
     },
     /// The Window Select field is reserved.
     WindowSelect {
-        /// The field.
+        /// The value of the field.
         found: u8,
     },
-    /// Bits of a command's dword are set that have no meaning.
+    /// Reserved bits of a command dword are set.
     ReservedBits {
         /// The number of the command dword.
         dword: u8,
-        /// The bits, in place.
+        /// The reserved bits, at their positions in the dword.
         bits: u32,
     },
     /// A feature's data has the wrong length.
     DataLength {
-        /// Bytes given.
+        /// Actual length in bytes.
         found: usize,
-        /// Bytes wanted.
+        /// Required length in bytes.
         wanted: usize,
     },
-    /// The log page is none of this module.
+    /// The log page is not one of this module.
     LogId {
         /// The log page identifier of the command.
         found: u8,
     },
-    /// The offset into a log page is no multiple of 4.
+    /// The offset into a log page is not a multiple of 4.
     LogOffset {
         /// The offset in bytes.
         found: u64,
     },
-    /// The length of a log read is no multiple of 4, zero, or above 16 GiB.
+    /// The length of a log read is zero, not a multiple of 4, or above 16 GiB.
     LogLength {
         /// The length in bytes.
         found: u64,
     },
     /// The status of log page 0Ah is reserved.
     WindowStatus {
-        /// The three bits.
+        /// The value of the 3-bit field.
         found: u8,
     },
-    /// Log page 0Bh is longer than what was read of it. Read it again with room for `wanted`.
+    /// Log page 0Bh is longer than the part that was read. Read it again with `wanted` bytes.
     AggregateLength {
-        /// Bytes given.
+        /// Bytes read.
         found: usize,
-        /// Bytes that its header asks for.
+        /// The length of the page by its header, in bytes.
         wanted: u64,
     },
-    /// The NVM Set List claims more entries than it has room for.
+    /// The NVM Set List claims more entries than it can hold.
     SetCount {
-        /// Its number of entries.
+        /// The claimed number of entries.
         found: u8,
     },
-    /// Sets are listed out of order, or twice.
+    /// The set numbers do not ascend strictly.
     SetOrder {
-        /// The first number that is not above the one before it.
+        /// The first number that is not greater than its predecessor.
         found: u16,
     },
 }

@@ -1,25 +1,26 @@
-//! Events of a set: which there are, and how the host hears that there is one.
+//! Events of a set, and how the host is notified of them.
 //!
-//! Three steps. A set's event is recorded if the host enabled it (feature 13h, [`Events`]). The set
-//! then stands in the event aggregate (log page 0Bh), and a change of that is announced by a
-//! [`Notice`] if the host enabled announcements ([`AsyncEventConfig`], feature 0Bh). Reading the
-//! set's log page 0Ah without Retain Asynchronous Event takes the event back.
+//! 1. A set records an event if the host enabled it (feature 13h, [`Events`]).
+//! 2. The set is then listed in the event aggregate (log page 0Bh). A change of the list is
+//!    announced by a [`Notice`] if the host enabled announcements ([`AsyncEventConfig`], feature
+//!    0Bh).
+//! 3. Reading the set's log page 0Ah without Retain Asynchronous Event clears its events.
 
-/// Something that happened to a set. The number is its bit in [`Events`].
+/// An event of a set. The number is its bit in [`Events`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Event {
-    /// Fewer reads are left of the deterministic window than the threshold.
+    /// Fewer reads than the threshold remain in the deterministic window.
     ReadsWarning = 0,
-    /// Fewer writes are left of it than the threshold.
+    /// Fewer writes than the threshold remain in the deterministic window.
     WritesWarning = 1,
-    /// Less time is left of it than the threshold.
+    /// Less time than the threshold remains in the deterministic window.
     TimeWarning = 2,
-    /// The set left the window by itself: more was read or written than typical, or it lasted
-    /// longer than the maximum.
+    /// The set left the window by itself: reads or writes exceeded the typical number, or the
+    /// window exceeded its maximum time.
     Exceeded = 14,
-    /// The set left the window by itself: a deterministic excursion, that is work that could not
-    /// wait.
+    /// The set left the window by itself for a deterministic excursion: work that could not be
+    /// deferred.
     Excursion = 15,
 }
 
@@ -48,39 +49,39 @@ impl Events {
     /// Every event.
     pub const ALL: Self = Self(0xC007);
 
-    /// The events of a field. Reserved bits are ignored.
+    /// Decodes an event field. Reserved bits are ignored.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// The field.
+    /// Returns the value of the event field.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// These and one more.
+    /// Returns these events and `event`.
     #[must_use]
     pub const fn with(self, event: Event) -> Self {
         Self(self.0 | event.bit())
     }
 
-    /// Whether an event is among them.
+    /// Whether the set contains `event`.
     pub const fn contains(self, event: Event) -> bool {
         self.0 & event.bit() != 0
     }
 
-    /// Those that are also among others: what happened and was enabled.
+    /// Returns the events that are in both sets, for example those that occurred and are enabled.
     #[must_use]
     pub const fn intersection(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Each of them, by ascending bit.
+    /// Iterates over the events, by ascending bit.
     pub fn iter(self) -> impl Iterator<Item = Event> {
         Event::ALL.into_iter().filter(move |event| self.contains(*event))
     }
@@ -93,7 +94,7 @@ impl FromIterator<Event> for Events {
 }
 
 /// An asynchronous event of type Notice, as dword 0 of the completion of an Asynchronous Event
-/// Request: type in bits 2:0, information in 15:8, log page to read in 23:16.
+/// Request: type in bits 2:0, information in bits 15:8, log page to read in bits 23:16.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// Predictable Latency Event Aggregate Log Change: a set was added to log page 0Bh.
@@ -104,14 +105,14 @@ impl Notice {
     /// The opcode of Asynchronous Event Request.
     pub const OPCODE: u8 = 0x0C;
 
-    /// Dword 0 of the completion: type 2h (notice), information 04h, log page 0Bh.
+    /// Returns dword 0 of the completion: type 2h (notice), information 04h, log page 0Bh.
     pub const fn dword0(self) -> u32 {
         match self {
             Self::EventAggregate => 0x000B_0402,
         }
     }
 
-    /// The notice of a completion; none if it is another event. Reserved bits are ignored.
+    /// Decodes the notice of a completion; `None` for any other event. Reserved bits are ignored.
     pub const fn from_completion(dword0: u32) -> Option<Self> {
         const DEFINED: u32 = 0x00FF_FF07;
         if dword0 & DEFINED == Self::EventAggregate.dword0() {
@@ -122,8 +123,8 @@ impl Notice {
     }
 }
 
-/// Asynchronous Event Configuration, feature 0Bh: which announcements the host wants. Bit 12 is
-/// that of log page 0Bh; the other bits, of which this module knows nothing, are kept.
+/// Asynchronous Event Configuration, feature 0Bh: the announcements that the host enables. Bit 12
+/// enables those of log page 0Bh. All other bits are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AsyncEventConfig {
     /// Command dword 11 of Set Features, dword 0 of the completion of Get Features.
@@ -138,7 +139,7 @@ impl AsyncEventConfig {
         self.bits & Self::EVENT_AGGREGATE != 0
     }
 
-    /// The same with changes of log page 0Bh announced or not.
+    /// Returns the configuration with announcements of log page 0Bh enabled or disabled.
     #[must_use]
     pub const fn with_event_aggregate(self, announced: bool) -> Self {
         let others = self.bits & !Self::EVENT_AGGREGATE;

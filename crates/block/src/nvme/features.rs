@@ -4,13 +4,13 @@
 //!            CDW10                        CDW11              CDW12                    data
 //!   Set 13h  7:0 FID, 31 save             15:0 NVM set       0 enable                 512 bytes
 //!   Set 14h  7:0 FID, 31 save             15:0 NVM set       2:0 1 DTWIN, 2 NDWIN     -
-//!   Set 0Bh  7:0 FID, 31 save             31:0 what is announced                      -
+//!   Set 0Bh  7:0 FID, 31 save             31:0 announcements                          -
 //!   Get      7:0 FID, 10:8 select         15:0 NVM set (13h, 14h)
 //! ```
 //!
-//! The completion of Get Features has in dword 0 what CDW12 (CDW11 for 0Bh) has here. Set Features
-//! of a window completes when the set is in it: to DTWIN, that is held until the set has spent its
-//! minimum time in NDWIN.
+//! Dword 0 of the completion of Get Features holds the value that Set Features has in CDW12 (0Bh:
+//! CDW11). Set Features of a window completes when the set is in that window. A change to DTWIN is
+//! delayed until the set has spent its minimum time in NDWIN.
 
 use super::layout::{field, refuse_reserved};
 use super::{AsyncEventConfig, Budget, DecodeError, Events, SetId, WindowSelect};
@@ -19,21 +19,21 @@ const SAVE: u32 = 1 << 31;
 const ID: u32 = 0xFF;
 const SET: u32 = 0xFFFF;
 
-/// Deterministic Threshold Configuration: which events are recorded, and how little may be left of
-/// a deterministic window before the warnings among them.
+/// Deterministic Threshold Configuration: the events to record, and the remaining budget of a
+/// deterministic window below which warnings are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Thresholds {
     /// The events to record.
     pub events: Events,
-    /// A warning is due when the estimate of log page 0Ah falls below this.
+    /// A warning is recorded when an estimate of log page 0Ah falls below its value here.
     pub left: Budget,
 }
 
 impl Thresholds {
-    /// The length of the structure.
+    /// Length of the structure in bytes.
     pub const BYTES: usize = 512;
 
-    /// The structure.
+    /// Encodes the structure.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0..2].copy_from_slice(&self.events.bits().to_le_bytes());
@@ -41,7 +41,7 @@ impl Thresholds {
         bytes
     }
 
-    /// The values of a structure. Reserved bytes and bits are ignored.
+    /// Decodes the structure. Reserved bytes and bits are ignored.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Self {
         Self {
             events: Events::from_bits(u16::from_le_bytes(field(bytes, 0..2))),
@@ -56,12 +56,12 @@ impl Thresholds {
 }
 
 /// Predictable Latency Mode Config of a set, feature 13h. The default is that of the specification:
-/// off, no events.
+/// disabled, no events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlmConfig {
     /// Whether the set is in Predictable Latency Mode.
     pub enabled: bool,
-    /// Its events and thresholds.
+    /// The events of the set and their thresholds.
     pub thresholds: Thresholds,
 }
 
@@ -77,7 +77,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// The feature identifier.
+    /// Returns the feature identifier.
     pub const fn id(self) -> u8 {
         match self {
             Self::AsyncEvents => 0x0B,
@@ -86,7 +86,8 @@ impl Feature {
         }
     }
 
-    /// The feature of command dwords 10 and 11; the latter is not looked at if it holds no set.
+    /// Decodes the feature of command dwords 10 and 11. A feature of the whole drive ignores dword
+    /// 11.
     fn decode(dword10: u32, dword11: u32) -> Result<Self, DecodeError> {
         let of_set: fn(SetId) -> Self = match (dword10 & ID) as u8 {
             0x0B => return Ok(Self::AsyncEvents),
@@ -104,16 +105,16 @@ impl Feature {
 pub enum Setting {
     /// Predictable Latency Mode Config (13h).
     PlmConfig {
-        /// Of this set.
+        /// The set.
         set: SetId,
-        /// The value.
+        /// The new configuration.
         config: PlmConfig,
     },
     /// Predictable Latency Mode Window (14h).
     PlmWindow {
-        /// Of this set.
+        /// The set.
         set: SetId,
-        /// The value.
+        /// The selected window.
         window: WindowSelect,
     },
     /// Asynchronous Event Configuration (0Bh).
@@ -121,7 +122,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The feature.
+    /// Returns the feature.
     pub const fn feature(&self) -> Feature {
         match self {
             Self::PlmConfig { set, .. } => Feature::PlmConfig(*set),
@@ -130,7 +131,7 @@ impl Setting {
         }
     }
 
-    /// Dword 0 of the completion of Get Features.
+    /// Returns dword 0 of the completion of Get Features.
     pub fn dword0(&self) -> u32 {
         match self {
             Self::PlmConfig { config, .. } => u32::from(config.enabled),
@@ -139,7 +140,7 @@ impl Setting {
         }
     }
 
-    /// The data of Set Features or Get Features, for a feature that has any.
+    /// Returns the data of Set Features or Get Features; `None` for a feature without data.
     pub fn data(&self) -> Option<[u8; Thresholds::BYTES]> {
         match self {
             Self::PlmConfig { config, .. } => Some(config.thresholds.encode()),
@@ -147,11 +148,11 @@ impl Setting {
         }
     }
 
-    /// The value that Get Features brought. Reserved bits of the completion are ignored, and so is
-    /// data of a feature that has none.
+    /// Decodes the value returned by Get Features. Reserved bits of the completion are ignored, as
+    /// is the data of a feature without data.
     ///
     /// # Errors
-    /// The data of 13h is not 512 bytes long; the window is reserved.
+    /// Returns an error if the data of 13h is not 512 bytes long, or if the window is reserved.
     pub fn from_completion(
         feature: Feature,
         dword0: u32,
@@ -173,17 +174,17 @@ impl Setting {
 /// The Set Features command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetFeatures {
-    /// What to set.
+    /// The feature and its new value.
     pub setting: Setting,
-    /// Whether it is to last beyond a reset.
+    /// Whether the value persists across a reset.
     pub save: bool,
 }
 
 impl SetFeatures {
-    /// Its opcode.
+    /// The opcode of Set Features.
     pub const OPCODE: u8 = 0x09;
 
-    /// Command dwords 10 to 12. Its data is that of the [`Setting`].
+    /// Returns command dwords 10 to 12. The data of the command is [`Setting::data`].
     pub fn dwords(&self) -> [u32; 3] {
         let feature = self.setting.feature();
         let dword10 = u32::from(feature.id()) | if self.save { SAVE } else { 0 };
@@ -196,12 +197,12 @@ impl SetFeatures {
         }
     }
 
-    /// The command of dwords 10 to 12 and data. Data of a feature that has none, and reserved bytes
-    /// of the data, are ignored.
+    /// Decodes the command from dwords 10 to 12 and its data. Reserved bytes of the data are
+    /// ignored, as is the data of a feature without data.
     ///
     /// # Errors
-    /// The feature is none of these, the set is 0, the window is neither 1 nor 2, reserved bits of
-    /// a dword are set, or the data of 13h is not 512 bytes long.
+    /// Returns an error if the feature is unknown, the set is 0, the window is neither 1 nor 2,
+    /// reserved bits of a dword are set, or the data of 13h is not 512 bytes long.
     pub fn decode(dwords: [u32; 3], data: &[u8]) -> Result<Self, DecodeError> {
         let [dword10, dword11, dword12] = dwords;
         let feature = Feature::decode(dword10, dword11)?;
@@ -217,19 +218,19 @@ impl SetFeatures {
     }
 }
 
-/// Which value Get Features asks for.
+/// The value that Get Features requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Select {
-    /// The value in force.
+    /// The current value.
     #[default]
     Current = 0,
-    /// The value of a new drive.
+    /// The factory default.
     Default = 1,
-    /// The value that a reset brings back.
+    /// The value that a reset restores.
     Saved = 2,
-    /// No value: dword 0 tells in bit 0 whether the feature can be saved, in bit 1 whether it
-    /// belongs to a namespace, in bit 2 whether it can be changed.
+    /// The capabilities of the feature instead of a value. Bits of dword 0: 0 saveable, 1 namespace
+    /// specific, 2 changeable.
     Supported = 3,
 }
 
@@ -238,15 +239,15 @@ pub enum Select {
 pub struct GetFeatures {
     /// The feature.
     pub feature: Feature,
-    /// Which of its values.
+    /// The requested value.
     pub select: Select,
 }
 
 impl GetFeatures {
-    /// Its opcode.
+    /// The opcode of Get Features.
     pub const OPCODE: u8 = 0x0A;
 
-    /// Command dwords 10 and 11.
+    /// Returns command dwords 10 and 11.
     pub fn dwords(self) -> [u32; 2] {
         let dword10 = u32::from(self.feature.id()) | ((self.select as u32) << 8);
         let dword11 = match self.feature {
@@ -256,11 +257,11 @@ impl GetFeatures {
         [dword10, dword11]
     }
 
-    /// The command of dwords 10 and 11.
+    /// Decodes the command from dwords 10 and 11.
     ///
     /// # Errors
-    /// The feature is none of these, the set is 0, the select is reserved, or reserved bits are
-    /// set.
+    /// Returns an error if the feature is unknown, the set is 0, the select is reserved, or
+    /// reserved bits are set.
     pub fn decode(dwords: [u32; 2]) -> Result<Self, DecodeError> {
         let [dword10, dword11] = dwords;
         let feature = Feature::decode(dword10, dword11)?;

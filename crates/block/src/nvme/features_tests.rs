@@ -1,4 +1,4 @@
-//! Features against the dwords and bytes of the specification.
+//! Checks of features against the dwords and bytes of the specification.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn the_threshold_structure_has_its_bytes() {
     assert_eq!(Thresholds::decode(&dirty), config(true).thresholds, "reserved is ignored");
 }
 
-/// As libnvme 1.3 sends them, seen by an `ioctl` put in its way.
+/// The dwords that libnvme 1.3 sends, recorded by an interposed `ioctl`.
 #[test]
 fn commands_have_their_dwords() {
     let of = |setting, save| SetFeatures { setting, save }.dwords();
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(GetFeatures::decode(command.dwords()), Ok(command));
     }
 
-    /// What is taken is exactly what the encoder would send.
+    /// Every accepted command encodes to the dwords that it was decoded from.
     #[test]
     fn any_dwords_are_refused_or_stand_for_a_command(
         id in prop::sample::select(vec![0x0B_u32, 0x13, 0x14]),

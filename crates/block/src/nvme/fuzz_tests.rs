@@ -1,12 +1,13 @@
-//! Any bytes at all to every decoder of NVMe structures and commands. What is taken is encoded again,
-//! and decoded to the same.
+//! Feeds random bytes to every decoder of NVMe structures and commands. Accepted values must
+//! survive encoding and decoding unchanged.
 
 use fuzz::{Answer, Target, unsealed};
 use runtime::Rng;
 
 use super::*;
 
-/// Runs a test of `decode`, which says `None` to what it refuses and else whether it came through whole.
+/// Fuzzes `decode`. It returns `None` for refused input, otherwise whether the decoded value
+/// survived a round trip.
 fn fuzz(
     name: &str,
     encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
@@ -20,7 +21,7 @@ fn fuzz(
     Target { test: ("block", name), encoding, seal: &unsealed, check: &check }.run();
 }
 
-/// The first `N` bytes, zeros where there are fewer.
+/// Returns the first `N` bytes, padded with zeros.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0))
 }

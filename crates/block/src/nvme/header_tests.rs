@@ -1,16 +1,16 @@
-//! Our bytes against those of the C library for NVMe.
+//! Checks of our encodings against the C library for NVMe.
 //!
-//! The offsets and numbers below are those that a C program printed (`offsetof`, `sizeof`,
-//! enumerators) when compiled against the headers of libnvme 1.3 and of libnvme 1.16.2; the two
-//! agree. To check a field, its value is changed in every byte, and the bytes of the structure
-//! that change are compared with where the header has the field.
+//! A C program, compiled against the headers of libnvme 1.3 and of libnvme 1.16.2, printed the
+//! offsets and numbers below (`offsetof`, `sizeof`, enumerators). The two versions agree. To check
+//! a field, the test changes its value in every byte and compares the changed bytes of the
+//! structure with the field's range in the header.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
 
 use super::*;
 
-/// From the first to the last byte that differs.
+/// Returns the range from the first to the last differing byte.
 fn changed(before: &[u8], after: &[u8]) -> Range<usize> {
     assert_eq!(before.len(), after.len());
     let mut at = (0..before.len()).filter(|&i| before[i] != after[i]);
@@ -130,7 +130,7 @@ fn nvme_id_ctrl_and_nvme_id_ns() {
     ];
     for (name, range, fields) in fields {
         let touched = changed(&written(base), &written(fields));
-        let is_mask = matches!(name, "oaes" | "ctratt"); // only some bits of these are ours
+        let is_mask = matches!(name, "oaes" | "ctratt"); // only some bits belong to our fields
         let is_inside = range.start <= touched.start && touched.end <= range.end;
         assert!(if is_mask { is_inside } else { touched == range }, "{name}: {touched:?}");
     }

@@ -1,36 +1,36 @@
-//! What Identify tells about NVM sets and Predictable Latency Mode.
+//! Identify structures for NVM sets and Predictable Latency Mode.
 
 use std::num::NonZeroU32;
 
 use super::layout::field;
 use super::{DecodeError, SetId};
 
-/// The length of every structure of Identify.
+/// Length of every Identify structure in bytes.
 const PAGE: usize = 4096;
 
-/// NVM Set Attributes Entry: one set.
+/// NVM Set Attributes Entry: the attributes of one set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NvmSetAttributes {
     /// The set.
     pub id: SetId,
-    /// Its endurance group, 0 if the drive has none.
+    /// The endurance group of the set; 0 if the drive has none.
     pub endurance_group: u16,
-    /// Random 4 KiB Read Typical: how long one read takes in a deterministic window with no other
-    /// outstanding, in units of 100 ns.
+    /// Random 4 KiB Read Typical: the time of one read in a deterministic window without other
+    /// outstanding reads, in units of 100 ns.
     pub read_typical_100ns: u32,
-    /// Optimal Write Size, in bytes, if there is one.
+    /// Optimal Write Size in bytes, if the drive reports it.
     pub optimal_write_bytes: Option<NonZeroU32>,
     /// Total capacity in bytes.
     pub capacity_bytes: u128,
-    /// Capacity that no namespace has, in bytes.
+    /// Capacity that is allocated to no namespace, in bytes.
     pub unallocated_bytes: u128,
 }
 
 impl NvmSetAttributes {
-    /// The length of an entry.
+    /// Length of an entry in bytes.
     pub const BYTES: usize = 128;
 
-    /// The entry.
+    /// Encodes the entry.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0..2].copy_from_slice(&self.id.get().to_le_bytes());
@@ -43,10 +43,10 @@ impl NvmSetAttributes {
         bytes
     }
 
-    /// The values of an entry. Reserved bytes are ignored.
+    /// Decodes an entry. Reserved bytes are ignored.
     ///
     /// # Errors
-    /// The set is 0.
+    /// Returns an error if the set is 0.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, DecodeError> {
         Ok(Self {
             id: SetId::try_from(u16::from_le_bytes(field(bytes, 0..2)))?,
@@ -59,26 +59,27 @@ impl NvmSetAttributes {
     }
 }
 
-/// NVM Set List: sets by ascending number, as many as a structure holds.
+/// NVM Set List: sets by ascending number, up to the capacity of the structure.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NvmSetList {
     entries: Vec<NvmSetAttributes>,
 }
 
 impl NvmSetList {
-    /// The length of the structure.
+    /// Length of the structure in bytes.
     pub const BYTES: usize = PAGE;
-    /// The most entries.
+    /// Maximum number of entries.
     pub const MAX_ENTRIES: usize = 31;
     /// The opcode of Identify.
     pub const OPCODE: u8 = 0x06;
-    /// The structure's number (CNS), in command dword 10.
+    /// The identifier of the structure (CNS), in command dword 10.
     pub const CNS: u8 = 0x04;
 
-    /// The list for a drive with these sets, in any order, from the number `first` on.
+    /// Returns the list of the drive's sets with numbers from `first` on, cut off at
+    /// [`Self::MAX_ENTRIES`]. `sets` may be in any order.
     ///
     /// # Panics
-    /// Two sets have the same number.
+    /// Panics if two sets have the same number.
     pub fn starting_at(first: u16, sets: impl IntoIterator<Item = NvmSetAttributes>) -> Self {
         let mut entries: Vec<_> = sets.into_iter().filter(|set| set.id.get() >= first).collect();
         entries.sort_by_key(|set| set.id);
@@ -87,24 +88,24 @@ impl NvmSetList {
         Self { entries }
     }
 
-    /// The sets, by ascending number.
+    /// Returns the sets, by ascending number.
     pub fn entries(&self) -> &[NvmSetAttributes] {
         &self.entries
     }
 
-    /// Command dwords 10 and 11 of the Identify that asks for the list from the number `first` on.
-    /// To go on after a full list, ask from its last number plus one on.
+    /// Returns command dwords 10 and 11 of the Identify that requests the list from the number
+    /// `first` on. If a list is full, request the next from its last number plus one.
     pub const fn dwords(first: u16) -> [u32; 2] {
         [Self::CNS as u32, first as u32]
     }
 
-    /// The number from which on an Identify asks for sets: bits 15:0 of command dword 11, NVM Set
-    /// Identifier.
+    /// Returns the first set number that an Identify requests: bits 15:0 of command dword 11, NVM
+    /// Set Identifier.
     pub const fn first_of(dword11: u32) -> u16 {
         dword11 as u16
     }
 
-    /// The structure.
+    /// Encodes the structure.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = self.entries.len() as u8;
@@ -115,10 +116,11 @@ impl NvmSetList {
         bytes
     }
 
-    /// The values of a structure. Reserved bytes and bytes after the last entry are ignored.
+    /// Decodes the structure. Reserved bytes and bytes after the last entry are ignored.
     ///
     /// # Errors
-    /// It claims more than 31 entries, or their numbers do not ascend or are 0.
+    /// Returns an error if the list claims more than 31 entries, or if a set number is 0 or not
+    /// greater than its predecessor.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, DecodeError> {
         let count = bytes[0];
         if usize::from(count) > Self::MAX_ENTRIES {
@@ -137,12 +139,12 @@ impl NvmSetList {
     }
 }
 
-/// Controller Attributes (CTRATT): those of its bits that are about sets and windows.
+/// The bits of Controller Attributes (CTRATT) that concern sets and windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerAttributes(u32);
 
 impl ControllerAttributes {
-    /// None.
+    /// No attribute.
     pub const NONE: Self = Self(0);
     /// NVM Sets.
     pub const NVM_SETS: Self = Self(1 << 2);
@@ -150,53 +152,53 @@ impl ControllerAttributes {
     pub const READ_RECOVERY_LEVELS: Self = Self(1 << 3);
     /// Endurance Groups.
     pub const ENDURANCE_GROUPS: Self = Self(1 << 4);
-    /// Predictable Latency Mode. It demands NVM sets, read recovery levels, and announcements of
+    /// Predictable Latency Mode. It requires NVM sets, read recovery levels and announcements of
     /// the event aggregate.
     pub const PREDICTABLE_LATENCY: Self = Self(1 << 5);
-    /// All of these.
+    /// All attributes of this type.
     pub const ALL: Self = Self(0b1111 << 2);
 
-    /// The attributes of the field. Other bits are ignored.
+    /// Decodes the attributes of the field. Other bits are ignored.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// The bits, in place.
+    /// Returns the bits, at their positions in the field.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// These and others.
+    /// Returns the union of both sets of attributes.
     #[must_use]
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Whether all of others are among them.
+    /// Whether `others` is a subset.
     pub const fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 }
 
-/// The fields of Identify Controller that are about sets and windows.
+/// The fields of Identify Controller that concern sets and windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControllerFields {
-    /// What the controller supports.
+    /// The supported attributes.
     pub attributes: ControllerAttributes,
-    /// Whether it can announce changes of the event aggregate (OAES bit 12).
+    /// Whether the controller can announce changes of the event aggregate (OAES bit 12).
     pub announces_event_aggregate: bool,
-    /// Read Recovery Levels Supported: a bit per level.
+    /// Read Recovery Levels Supported: one bit per level.
     pub read_recovery_levels: u16,
-    /// The largest number of an NVM set (NSETIDMAX), 0 without sets.
+    /// The largest NVM set number (NSETIDMAX); 0 without sets.
     pub largest_set: u16,
-    /// The largest number of an endurance group (ENDGIDMAX), 0 without groups.
+    /// The largest endurance group number (ENDGIDMAX); 0 without groups.
     pub largest_endurance_group: u16,
 }
 
 impl ControllerFields {
     const EVENT_AGGREGATE: u32 = 1 << 12;
 
-    /// Writes the fields into a structure. Other bits and bytes stay as they are.
+    /// Writes the fields into a structure. All other bits and bytes are unchanged.
     pub fn write_into(&self, page: &mut [u8; PAGE]) {
         let notices = if self.announces_event_aggregate { Self::EVENT_AGGREGATE } else { 0 };
         let others = u32::from_le_bytes(field(page, 92..96)) & !Self::EVENT_AGGREGATE;
@@ -208,7 +210,7 @@ impl ControllerFields {
         page[340..342].copy_from_slice(&self.largest_endurance_group.to_le_bytes());
     }
 
-    /// The fields of a structure.
+    /// Reads the fields from a structure.
     pub fn read_from(page: &[u8; PAGE]) -> Self {
         let notices = u32::from_le_bytes(field(page, 92..96));
         let attributes = u32::from_le_bytes(field(page, 96..100));
@@ -222,24 +224,24 @@ impl ControllerFields {
     }
 }
 
-/// The fields of Identify Namespace (CNS 00h) that are about sets.
+/// The fields of Identify Namespace (CNS 00h) that concern sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NamespaceFields {
-    /// The set that the namespace lies in (NVMSETID); none on a controller without sets.
+    /// The set of the namespace (NVMSETID); `None` on a controller without sets.
     pub set: Option<SetId>,
-    /// Its endurance group (ENDGID), 0 if the drive has none.
+    /// The endurance group (ENDGID); 0 if the drive has none.
     pub endurance_group: u16,
 }
 
 impl NamespaceFields {
-    /// Writes the fields into a structure. Other bytes stay as they are.
+    /// Writes the fields into a structure. All other bytes are unchanged.
     pub fn write_into(&self, page: &mut [u8; PAGE]) {
         let set = self.set.map_or(0, SetId::get);
         page[100..102].copy_from_slice(&set.to_le_bytes());
         page[102..104].copy_from_slice(&self.endurance_group.to_le_bytes());
     }
 
-    /// The fields of a structure.
+    /// Reads the fields from a structure.
     pub fn read_from(page: &[u8; PAGE]) -> Self {
         Self {
             set: SetId::new(u16::from_le_bytes(field(page, 100..102))),

@@ -1,4 +1,4 @@
-//! Identify structures against the bytes of the specification.
+//! Checks of Identify structures against the bytes of the specification.
 
 use proptest::prelude::*;
 

@@ -1,15 +1,15 @@
-//! Where a field lies in a structure or a dword.
+//! Access to the fields of structures and dwords.
 
 use std::ops::Range;
 
 use super::DecodeError;
 
-/// The bytes of the field at `range`, for `from_le_bytes`.
+/// Returns the bytes of the field at `range`, for `from_le_bytes`.
 pub(super) fn field<const N: usize>(bytes: &[u8], range: Range<usize>) -> [u8; N] {
     bytes[range].try_into().expect("the range is as long as the field")
 }
 
-/// Refuses a command dword with bits outside `defined`.
+/// Returns an error if a command dword has bits outside `defined`.
 pub(super) fn refuse_reserved(dword: u8, value: u32, defined: u32) -> Result<(), DecodeError> {
     match value & !defined {
         0 => Ok(()),

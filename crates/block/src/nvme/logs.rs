@@ -11,14 +11,14 @@ const RETAIN: u32 = 1 << 15;
 /// A log page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Log {
-    /// Predictable Latency Per NVM Set (0Ah), of this set.
+    /// Predictable Latency Per NVM Set (0Ah).
     PerSet(SetId),
     /// Predictable Latency Event Aggregate (0Bh).
     EventAggregate,
 }
 
 impl Log {
-    /// The log page identifier.
+    /// Returns the log page identifier.
     pub const fn id(self) -> u8 {
         match self {
             Self::PerSet(_) => 0x0A,
@@ -27,7 +27,7 @@ impl Log {
     }
 }
 
-/// The part of a log page to read: both ends are multiples of 4 bytes, and it is not empty.
+/// A part of a log page to read. It is not empty; its offset and length are multiples of 4 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogSpan {
     offset_bytes: u64,
@@ -35,10 +35,12 @@ pub struct LogSpan {
 }
 
 impl LogSpan {
-    /// A part. Log page 0Ah has [`PerSetLog::BYTES`]; for 0Bh, [`EventAggregate::bytes_for`] tells.
+    /// Creates a span. Log page 0Ah is [`PerSetLog::BYTES`] bytes long; for the length of 0Bh see
+    /// [`EventAggregate::bytes_for`].
     ///
     /// # Errors
-    /// The offset or the length is no multiple of 4, or the length is 0 or above 16 GiB.
+    /// Returns an error if the offset or the length is not a multiple of 4, or if the length is 0
+    /// or above 16 GiB.
     pub const fn new(offset_bytes: u64, length_bytes: u64) -> Result<Self, DecodeError> {
         if !offset_bytes.is_multiple_of(4) {
             return Err(DecodeError::LogOffset { found: offset_bytes });
@@ -49,18 +51,18 @@ impl LogSpan {
         Ok(Self { offset_bytes, length_bytes })
     }
 
-    /// Where it begins.
+    /// Returns the offset in bytes.
     pub const fn offset_bytes(self) -> u64 {
         self.offset_bytes
     }
 
-    /// How long it is.
+    /// Returns the length in bytes.
     pub const fn length_bytes(self) -> u64 {
         self.length_bytes
     }
 
-    /// What `page` has of it, shorter than asked for where the page ends; none if it begins beyond
-    /// the end, which is Invalid Field in Command.
+    /// Returns the bytes of the span in `page`, cut off at the end of the page. `None` if the span
+    /// begins past the end, which is Invalid Field in Command.
     pub fn of(self, page: &[u8]) -> Option<&[u8]> {
         let rest = page.get(usize::try_from(self.offset_bytes).ok()?..)?;
         let length = usize::try_from(self.length_bytes).unwrap_or(usize::MAX);
@@ -71,32 +73,32 @@ impl LogSpan {
 /// The Get Log Page command.
 ///
 /// ```text
-///   CDW10  7:0 log page   14:8 specific to it, unused   15 retain event   31:16 length, low half
+///   CDW10  7:0 log page   14:8 log specific, unused   15 retain event   31:16 length, low half
 ///   CDW11  15:0 length, high half   31:16 NVM set (0Ah)
 ///   CDW12  offset, low half   CDW13  offset, high half
 /// ```
-/// The length is in dwords less one, the offset in bytes.
+/// The length is in dwords minus one, the offset in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GetLogPage {
     /// The log page.
     pub log: Log,
-    /// Whether reading leaves the event of the page pending (Retain Asynchronous Event).
+    /// Whether the page's event stays pending after the read (Retain Asynchronous Event).
     pub retain: bool,
-    /// The part of the page.
+    /// The part of the page to read.
     pub span: LogSpan,
 }
 
 impl GetLogPage {
-    /// Its opcode.
+    /// The opcode of Get Log Page.
     pub const OPCODE: u8 = 0x02;
 
-    /// The command that reads all of a set's log page and takes its events back.
+    /// Returns the command that reads a set's whole log page and clears its events.
     pub const fn per_set(set: SetId) -> Self {
         let span = LogSpan { offset_bytes: 0, length_bytes: PerSetLog::BYTES as u64 };
         Self { log: Log::PerSet(set), retain: false, span }
     }
 
-    /// Command dwords 10 to 13.
+    /// Returns command dwords 10 to 13.
     pub fn dwords(self) -> [u32; 4] {
         let last_dword = (self.span.length_bytes / 4 - 1) as u32;
         let retain = if self.retain { RETAIN } else { 0 };
@@ -112,10 +114,11 @@ impl GetLogPage {
         ]
     }
 
-    /// The command of dwords 10 to 13. Fields that the log page does not use are ignored.
+    /// Decodes the command from dwords 10 to 13. Fields that the log page does not use are ignored.
     ///
     /// # Errors
-    /// The log page is neither 0Ah nor 0Bh, the set is 0, or the offset is no multiple of 4.
+    /// Returns an error if the log page is neither 0Ah nor 0Bh, the set is 0, or the offset is not
+    /// a multiple of 4.
     pub fn decode(dwords: [u32; 4]) -> Result<Self, DecodeError> {
         let [dword10, dword11, offset_low, offset_high] = dwords;
         let log = match (dword10 & 0xFF) as u8 {
@@ -131,38 +134,40 @@ impl GetLogPage {
     }
 }
 
-/// Predictable Latency Per NVM Set, log page 0Ah: how a set's windows are, and where it is in them.
+/// Predictable Latency Per NVM Set, log page 0Ah: the limits of a set's windows and the current
+/// window.
 ///
-/// Limits hold for the life of the drive. Estimates only fall within one deterministic window.
+/// Limits are constant for the life of the drive. Within one deterministic window, estimates only
+/// decrease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerSetLog {
-    /// What the set is in.
+    /// The current window of the set.
     pub status: WindowStatus,
-    /// Events since the page was last read without Retain.
+    /// Events since the last read of the page without Retain.
     pub events: Events,
-    /// DTWIN Reads Typical, Writes Typical and Time Maximum: a window's limits. A set that exceeds
-    /// one of them may leave the window by itself.
+    /// DTWIN Reads Typical, Writes Typical and Time Maximum: the limits of a window. A set that
+    /// exceeds one of them may leave the window by itself.
     pub dtwin: Budget,
-    /// NDWIN Time Minimum High, in milliseconds: what the host should grant after a full
+    /// NDWIN Time Minimum High, in milliseconds: the time that the host should grant after a full
     /// deterministic window.
     pub ndwin_minimum_high_ms: u64,
-    /// NDWIN Time Minimum Low, in milliseconds: what the set must have before its next
+    /// NDWIN Time Minimum Low, in milliseconds: the time that the set needs before its next
     /// deterministic window.
     pub ndwin_minimum_low_ms: u64,
-    /// DTWIN Reads Estimate, Writes Estimate and Time Estimate: what is left of the window.
+    /// DTWIN Reads Estimate, Writes Estimate and Time Estimate: the remaining budget of the window.
     pub left: Budget,
-    /// **Ours, not the specification's**, in bytes of the page that it reserves: how long the set
-    /// will take no commands when it next enters a deterministic window, in microseconds, because
-    /// it flushes its write buffer ("device lockdown" of Vigil-KV, USENIX ATC'22). `None`, all
-    /// zero, for a drive that does not tell.
+    /// **An extension of this project**, in bytes that the specification reserves. The estimated
+    /// time, in microseconds, during which the set accepts no commands when it next enters a
+    /// deterministic window, because it flushes its write buffer ("device lockdown" of Vigil-KV,
+    /// USENIX ATC'22). `None` (all bytes zero) if the drive reports no estimate.
     pub lockdown_estimate_us: Option<NonZeroU64>,
 }
 
 impl PerSetLog {
-    /// The length of the page.
+    /// Length of the page in bytes.
     pub const BYTES: usize = 512;
 
-    /// The page.
+    /// Encodes the page.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = self.status.code();
@@ -176,13 +181,13 @@ impl PerSetLog {
         bytes
     }
 
-    /// The values of a page. Reserved bytes and bits are ignored.
+    /// Decodes the page. Reserved bytes and bits are ignored.
     ///
-    /// A drive that is not ours may use bytes 504 to 511 for something else one day: the lockdown
-    /// estimate of a foreign drive means nothing.
+    /// A drive of another vendor may use bytes 504 to 511 for another purpose in the future: ignore
+    /// the lockdown estimate of such a drive.
     ///
     /// # Errors
-    /// The status is reserved.
+    /// Returns an error if the status is reserved.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, DecodeError> {
         Ok(Self {
             status: WindowStatus::try_from(bytes[0] & 0b111)?,
@@ -196,21 +201,22 @@ impl PerSetLog {
     }
 }
 
-/// Predictable Latency Event Aggregate, log page 0Bh: the sets that have events. Reading a set's
-/// page 0Ah without Retain takes it off the list.
+/// Predictable Latency Event Aggregate, log page 0Bh: the sets that have pending events. Reading a
+/// set's page 0Ah without Retain removes the set from the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventAggregate {
-    /// The sets.
+    /// The sets with pending events.
     pub sets: BTreeSet<SetId>,
 }
 
 impl EventAggregate {
-    /// How long the page is with `sets` entries, rounded up to what [`LogSpan`] takes.
+    /// Returns the length of the page with `sets` entries in bytes, rounded up to the multiple of 4
+    /// that [`LogSpan`] requires.
     pub const fn bytes_for(sets: u16) -> u64 {
         (8 + 2 * sets as u64).next_multiple_of(4)
     }
 
-    /// The page, without padding.
+    /// Encodes the page, without padding.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 + 2 * self.sets.len());
         bytes.extend((self.sets.len() as u64).to_le_bytes());
@@ -218,10 +224,11 @@ impl EventAggregate {
         bytes
     }
 
-    /// The values of a page; what follows the last entry is ignored.
+    /// Decodes the page. Bytes after the last entry are ignored.
     ///
     /// # Errors
-    /// The page is longer than `bytes`, or its entries do not ascend or are 0.
+    /// Returns an error if the page is longer than `bytes`, or if a set number is 0 or not greater
+    /// than its predecessor.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let found = bytes.len();
         let (count, entries) =

@@ -1,4 +1,4 @@
-//! Log pages against the dwords and bytes of the specification.
+//! Checks of log pages against the dwords and bytes of the specification.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn set(number: u16) -> SetId {
     SetId::new(number).unwrap()
 }
 
-/// The first, third and fourth as libnvme 1.3 sends them, seen by an `ioctl` put in its way.
+/// Cases 1, 3 and 4 are the dwords that libnvme 1.3 sends, recorded by an interposed `ioctl`.
 #[test]
 fn commands_have_their_dwords() {
     let aggregate = |retain, offset, length| GetLogPage {
@@ -190,7 +190,7 @@ proptest! {
         prop_assert_eq!(GetLogPage::decode(command.dwords()), Ok(command));
     }
 
-    /// Whatever a drive sends, the host gets values or an error.
+    /// Each input decodes to a value or to an error, and a decoded value encodes to the same bytes.
     #[test]
     fn any_aggregate_is_refused_or_comes_back(count in 0..6_u64, entries: [u8; 8]) {
         let page = [count.to_le_bytes(), entries].concat();

@@ -1,17 +1,17 @@
-//! NVM sets and Predictable Latency Mode in the bytes of the NVMe base specification (2.x).
+//! NVM sets and Predictable Latency Mode in the byte layouts of the NVMe base specification (2.x).
 //!
-//! A drive cut into NVM sets can promise each set's reads a latency for a while, the deterministic
-//! window (DTWIN), and asks for time without the promise, the non-deterministic window (NDWIN), to
-//! flush and to collect garbage. The host chooses the windows by Set Features, learns the budgets
-//! from a log page, and is told by an asynchronous event when a set leaves its window by itself.
+//! A drive with NVM sets can guarantee the read latency of a set for some time, the deterministic
+//! window (DTWIN). It needs time without the guarantee, the non-deterministic window (NDWIN), for
+//! flushes and garbage collection. The host selects windows by Set Features and reads the budgets
+//! from a log page. An asynchronous event notifies the host when a set leaves its window by itself.
 //!
-//! Everything here is a plain function of values: no device, no clock. The drive decodes and the
-//! host encodes, or the other way round for answers. Numbers are little-endian. Ranges of bytes are
-//! half open, `2..4` for what the specification calls bytes 3:2.
+//! All functions of this module are pure: no device, no clock. The drive decodes commands and the
+//! host encodes them; for responses the roles are reversed. Numbers are little-endian. Byte ranges
+//! are half open: `2..4` is bytes 3:2 of the specification.
 //!
 //! ```text
 //! Identify, CNS 04h: NVM Set List, 4096 bytes                            NvmSetList
-//!   0         entries that follow, at most 31
+//!   0         number of entries, at most 31
 //!   128..     one NVM Set Attributes Entry of 128 bytes each:            NvmSetAttributes
 //!     0..2    NVM set   2..4 endurance group
 //!     8..12   random 4 KiB read typical   12..16 optimal write size
@@ -31,20 +31,20 @@
 //!   0         status   2..4 event type
 //!   32..56    reads typical, writes typical, time maximum of a DTWIN
 //!   56..72    time minimum high, time minimum low of an NDWIN
-//!   128..152  estimates of what is left: reads, writes, time
-//!   504..512  OURS, reserved in the specification: lockdown estimate
+//!   128..152  estimates of the remaining reads, writes, time
+//!   504..512  project extension, reserved in the specification: lockdown estimate
 //! Log page 0Bh: Predictable Latency Event Aggregate                      EventAggregate
-//!   0..8      entries that follow
+//!   0..8      number of entries
 //!   8..       NVM sets with events, two bytes each, ascending
 //! ```
 //!
-//! The other bytes are reserved: encoders leave them zero, decoders ignore them. Reserved bits and
-//! codes in a command's dwords are refused instead, so that a driver with other codes (Vigil-KV's
-//! paper selects NDWIN with 0) hears of it at once.
+//! The other bytes are reserved: encoders write zeros, decoders ignore them. Reserved bits and
+//! codes in a command's dwords are refused, so that a driver with other codes (Vigil-KV's paper
+//! selects NDWIN with 0) fails at once.
 //!
-//! Layouts and numbers are checked against the headers of the C library (`header_tests.rs`). The
-//! headers do not tell the unit of the times in features and log pages; that it is the millisecond
-//! is second-hand, from notes on the specification.
+//! `header_tests.rs` checks layouts and numbers against the headers of the C library. The headers
+//! do not document the unit of the times in features and log pages. Milliseconds are taken from a
+//! secondary source, notes on the specification.
 
 mod error;
 mod events;

@@ -1,16 +1,16 @@
-//! The number of an NVM set.
+//! The identifier of an NVM set.
 
 use std::fmt;
 use std::num::NonZeroU16;
 
 use super::DecodeError;
 
-/// The identifier of an NVM set. Zero is none in the specification, so it is none here.
+/// The identifier of an NVM set. The specification reserves 0, so 0 is not representable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SetId(NonZeroU16);
 
 impl SetId {
-    /// The set with this number; none for 0.
+    /// Returns the set with this number; `None` for 0.
     pub const fn new(number: u16) -> Option<Self> {
         match NonZeroU16::new(number) {
             Some(number) => Some(Self(number)),
@@ -18,7 +18,7 @@ impl SetId {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u16 {
         self.0.get()
     }

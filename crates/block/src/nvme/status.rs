@@ -1,33 +1,34 @@
-//! How a command ended.
+//! Completion status of commands.
 
 use std::fmt;
 
 use super::DecodeError;
 
-/// The outcome of a command: a status code type and a status code. Only what the drive uses.
+/// The status of a completed command: a status code type and a status code. Only the statuses that
+/// the drive uses are listed.
 ///
-/// Command Sequence Error is not among them: choosing a window while the mode is off, the one
-/// sequence that can be wrong here, is Invalid Field in Command by the specification.
+/// Command Sequence Error is not used: by the specification, selecting a window while the mode is
+/// disabled, the only possible sequence error here, is Invalid Field in Command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// The command did what it was asked.
+    /// The command succeeded.
     Success,
-    /// A field holds what it may not, or a window was selected while the mode is off.
+    /// A field has an invalid value, or a window was selected while the mode is disabled.
     InvalidField,
-    /// The command reaches beyond the end of the namespace.
+    /// The command extends past the end of the namespace.
     LbaOutOfRange,
     /// The drive has no such log page.
     InvalidLogPage,
-    /// Save was asked for a feature that does not survive a reset.
+    /// Save was requested for a feature that does not persist across a reset.
     FeatureNotSaveable,
     /// The data could not be written.
     WriteFault,
-    /// The data cannot be read back as it was written.
+    /// The data cannot be read back as written.
     UnrecoveredReadError,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 7] = [
         Self::Success,
         Self::InvalidField,
@@ -38,7 +39,8 @@ impl Status {
         Self::UnrecoveredReadError,
     ];
 
-    /// Status code type and status code. The type: 0h generic, 1h of the command, 2h media.
+    /// Returns the status code type (0h generic, 1h command specific, 2h media) and the status
+    /// code.
     pub const fn numbers(self) -> (u8, u8) {
         match self {
             Self::Success => (0, 0x00),
@@ -51,17 +53,17 @@ impl Status {
         }
     }
 
-    /// The status code type.
+    /// Returns the status code type.
     pub const fn code_type(self) -> u8 {
         self.numbers().0
     }
 
-    /// The status code.
+    /// Returns the status code.
     pub const fn code(self) -> u8 {
         self.numbers().1
     }
 
-    /// The outcome with these numbers, if it is one of these.
+    /// Returns the status with these numbers; `None` for a status that is not listed here.
     pub fn from_numbers(code_type: u8, code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.numbers() == (code_type, code))
     }

@@ -1,4 +1,4 @@
-//! Windows and what a window is good for.
+//! Windows and their budgets.
 
 use super::DecodeError;
 use super::layout::field;
@@ -7,14 +7,14 @@ use super::layout::field;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum WindowSelect {
-    /// Deterministic: reads are not disturbed.
+    /// Deterministic: no background work disturbs reads.
     Dtwin = 1,
     /// Non-deterministic: the drive does its background work.
     Ndwin = 2,
 }
 
 impl WindowSelect {
-    /// The number.
+    /// Returns the code.
     pub const fn code(self) -> u8 {
         self as u8
     }
@@ -32,21 +32,21 @@ impl TryFrom<u8> for WindowSelect {
     }
 }
 
-/// What a set is in (log page 0Ah, Status).
+/// The current window of a set (log page 0Ah, Status).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum WindowStatus {
-    /// In no window: Predictable Latency Mode is not enabled.
+    /// No window: Predictable Latency Mode is not enabled.
     #[default]
     NotEnabled = 0,
-    /// In its deterministic window.
+    /// The deterministic window.
     Dtwin = 1,
-    /// In its non-deterministic window.
+    /// The non-deterministic window.
     Ndwin = 2,
 }
 
 impl WindowStatus {
-    /// The number.
+    /// Returns the code.
     pub const fn code(self) -> u8 {
         self as u8
     }
@@ -74,19 +74,20 @@ impl TryFrom<u8> for WindowStatus {
     }
 }
 
-/// What fits into a deterministic window: all of it, what is left, or a threshold on what is left.
+/// A budget of a deterministic window: its limits, the remaining budget, or a threshold on the
+/// remaining budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Budget {
     /// Random reads of 4 KiB.
     pub reads: u64,
     /// Writes of the set's Optimal Write Size.
     pub writes: u64,
-    /// Time in milliseconds.
+    /// Time, in milliseconds.
     pub time_ms: u64,
 }
 
 impl Budget {
-    /// Its length in every structure.
+    /// Length in every structure, in bytes.
     pub(super) const BYTES: usize = 24;
 
     pub(super) fn encode(self) -> [u8; Self::BYTES] {

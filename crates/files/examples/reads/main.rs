@@ -1,8 +1,8 @@
-//! Random reads of 4 KiB, one at a time, by every way that a program can have them.
+//! Random 4 KiB reads, one at a time, by each way that a program can read.
 //!
-//! `cargo run --release -p files --example reads -- FILE [MIB [SECONDS [ROUNDS [WORD]]]]` makes FILE if it is not there,
-//! 4096 MiB of noise. Ways take turns, so that what else the machine does hits all of them; with WORD only those
-//! that have it in their names.
+//! `cargo run --release -p files --example reads -- FILE [MIB [SECONDS [ROUNDS [WORD]]]]` creates
+//! FILE, 4096 MiB of random data, if it does not exist. The ways take turns, so that other load on
+//! the machine affects all of them. WORD selects the ways whose names contain it.
 
 mod ways;
 

@@ -1,4 +1,4 @@
-//! The ways, each of which reads for a while and says how long single reads took.
+//! The ways to read. Each reads for a given time and reports the latency of single reads.
 
 use std::fs::File;
 use std::future::Future;
@@ -14,7 +14,7 @@ use runtime::{Handle, IoChoice, IoClass, PageImage, RealOptions, Rng, Runtime, S
 const BLOCK: usize = 4096;
 const SET: SetId = SetId::new(1).expect("numbers begin with 1");
 
-/// What came of one way; times in microseconds.
+/// The result of one way; latencies in microseconds.
 pub(crate) struct Outcome {
     pub reads_per_second: f64,
     pub p50: f64,
@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     pub max: f64,
 }
 
-/// A way to read from the file for so many microseconds.
+/// A way to read from a file for the given number of microseconds.
 type Way = fn(&Path, u64) -> Outcome;
 
 pub(crate) const WAYS: [(&str, Way); 9] = [
@@ -38,7 +38,7 @@ pub(crate) const WAYS: [(&str, Way); 9] = [
     ("the same, FileDevice", caller_reads_device),
 ];
 
-/// Times what is read between two calls.
+/// Measures the time of each read: the time between two calls of `next`.
 #[expect(clippy::disallowed_types, reason = "threads without a runtime are timed as well")]
 struct Stopwatch {
     start: std::time::Instant,
@@ -58,7 +58,7 @@ impl Stopwatch {
         Self { start, last: start, nanos: Vec::with_capacity(1 << 20), span_us, rng, blocks }
     }
 
-    /// The next block to read, until the time is over.
+    /// Returns the next block to read; `None` when the time is over.
     fn next(&mut self) -> Option<u64> {
         let now = std::time::Instant::now();
         self.nanos.push(now.duration_since(self.last).as_nanos() as u64);
@@ -82,7 +82,7 @@ fn runtime(io: IoChoice) -> Runtime {
     Runtime::real(RealOptions { io, ..RealOptions::default() }).expect("no ring is asked for")
 }
 
-/// The file past the page cache, where that goes.
+/// Opens the file with direct I/O if the file system supports it.
 fn open_direct(path: &Path) -> Arc<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let direct = rustix::fs::OFlags::DIRECT.bits().cast_signed();
@@ -90,7 +90,7 @@ fn open_direct(path: &Path) -> Arc<File> {
     Arc::new(opened.or_else(|_| File::open(path)).expect("it was made"))
 }
 
-/// Makes the file, if it is not there, with noise in every block.
+/// Creates the file, if it does not exist, with random data in every block.
 pub(crate) fn make(path: &Path, bytes: u64) {
     if path.exists() {
         return;
@@ -127,7 +127,7 @@ fn pread(path: &Path, span_us: u64) -> Outcome {
     watch.outcome()
 }
 
-/// One read by a runtime.
+/// Reads one block through a runtime.
 fn read(handle: &Handle, file: &Arc<File>, block: u64) -> impl Future<Output = ()> + use<> {
     let buffer = PageImage::zeroed(BLOCK, 512);
     let read = handle.read_at(file, block * BLOCK as u64, buffer);
@@ -184,7 +184,8 @@ fn remote(path: &Path, span_us: u64, io: IoChoice) -> Outcome {
             let called = remote.call("read", move |handle| read(handle, &file, block));
             called.expect("the runtime is there");
         }
-        // With the letter that wakes the runtime: it looks when it has it.
+        // Set by the posted call that wakes the runtime, because the runtime checks the flag when
+        // it handles the call.
         let end = move |_: &Handle| ends.store(true, Ordering::Release);
         remote.post(end).expect("the runtime is there");
         watch.outcome()
@@ -215,7 +216,7 @@ fn by_mailbox(path: &Path, span_us: u64, io: IoChoice) -> Outcome {
     caller.join().expect("it does not panic")
 }
 
-/// Runs `caller` on this thread while another drives the shared runtime.
+/// Runs `caller` on this thread while another thread drives the shared runtime.
 fn with_driver<T: 'static>(
     shared: Shared<T>,
     caller: impl FnOnce(&Shared<T>) -> Outcome,

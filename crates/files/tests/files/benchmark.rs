@@ -1,4 +1,4 @@
-//! The example that measures reads, tiny.
+//! The benchmark example, with a tiny file.
 
 #[path = "../../examples/reads/ways.rs"]
 mod ways;

@@ -1,4 +1,4 @@
-//! Sparse files: what is a hole is known, and reads as zeros all the same.
+//! Sparse files: holes are detected and read as zeros.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use crate::scratch::{Scratch, runtime, set, ways};
 const BLOCKS: u64 = 4 << 20;
 const WRITTEN: [u64; 3] = [0, 70_000, 3 << 20];
 
-/// A file of 16 GiB with three blocks in it.
+/// Creates a file of 16 GiB with three written blocks.
 fn sparse(scratch: &Scratch) -> std::path::PathBuf {
     let path = scratch.file("sparse");
     let file = File::create(&path).expect("it is ours");
@@ -36,7 +36,7 @@ fn data_is_what_was_written_and_some() {
     assert!(parts.windows(2).all(|two| two[0].end < two[1].start), "{parts:?}");
     let bytes: u64 = parts.iter().map(|part| part.end - part.start).sum();
     println!("{bytes} bytes of data: {parts:?}");
-    // File systems that cannot tell say that all of it is.
+    // File systems that cannot report holes report the whole file as data.
     assert!(bytes < 1 << 20 || bytes == BLOCKS * 4096);
     let empty = File::create(scratch.file("empty")).expect("it is ours");
     assert_eq!(data_in(&empty).expect("the system answers"), []);
@@ -52,7 +52,7 @@ fn a_device_that_takes_no_writes_reads_what_another_one_does() {
         rt.block_on(async move {
             let options = FileOptions { read_only: true, ..options };
             let device = FileDevice::open(&handle, &[path], options).await.expect("it is there");
-            // Whatever is in between is read along.
+            // Ranges that contain data and holes.
             for (first, blocks) in [(0, 1), (1, 64), (69_990, 64), (5_000, 16), (BLOCKS - 8, 8)] {
                 let read = device.read(set(1), first, blocks, IoClass::ClientRead).await;
                 let wanted = (first..first + u64::from(blocks)).map(|block| {
@@ -66,7 +66,7 @@ fn a_device_that_takes_no_writes_reads_what_another_one_does() {
                     read.expect("it can be read").iter().map(Block::to_vec).collect();
                 assert!(read == wanted.collect::<Vec<_>>(), "{blocks} blocks from {first} on");
             }
-            // Holes are read fast enough to read them all.
+            // Reads of holes are fast enough to read all of them.
             for first in (0..BLOCKS).step_by(1 << 10) {
                 let read = device.read(set(1), first, 1 << 10, IoClass::ClientRead).await;
                 assert_eq!(read.expect("it can be read").len(), 1 << 10);

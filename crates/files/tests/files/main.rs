@@ -1,4 +1,5 @@
-//! Devices on real files: against a model, with what can go wrong, under a host's store; and the example.
+//! Tests of devices on real files: against a model, with injected failures, below a host's store;
+//! and the benchmark example.
 
 mod benchmark;
 mod holes;

@@ -1,4 +1,4 @@
-//! Random commands on a device of several sets, against blocks in memory.
+//! Random commands on a device of several sets, checked against blocks in memory.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::scratch::{Scratch, runtime, set, ways};
 const BLOCKS: u64 = 600;
 const SETS: u16 = 3;
 
-/// What blocks hold: their number as it was drawn, zero for zeros.
+/// The content of each block: the number drawn for it; 0 for zeros.
 type Model = Vec<Vec<u64>>;
 
 fn block_of(content: u64) -> Block {
@@ -22,13 +22,13 @@ fn block_of(content: u64) -> Block {
     }
 }
 
-/// A write, a discard or a flush; ranges that are under way at the same time do not overlap.
+/// Runs concurrent random writes of disjoint ranges, then a discard and a flush.
 async fn change(device: &FileDevice, rng: &mut Rng, model: &mut Model) {
     let mut writes = Vec::new();
     let mut from = 0;
     loop {
         let first = from + rng.below(60);
-        // Some are longer than one piece.
+        // Some writes are longer than one piece.
         let most = if rng.chance(0.1) { 150 } else { 12 };
         let blocks = 1 + rng.below(most);
         from = first + blocks;

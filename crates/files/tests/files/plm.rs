@@ -1,5 +1,5 @@
-//! Window commands by admin passthrough, with the simulated drive behind them: what goes to it, byte by byte, and what its answers
-//! are taken for.
+//! Window commands by admin passthrough to a simulated drive: checks the submitted bytes and the
+//! decoded responses.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,10 +16,10 @@ use ssd::{AdminCommand, Precondition, Ssd, SsdProfile};
 
 use crate::scratch::Scratch;
 
-/// A command, and its buffer.
+/// A command and its buffer.
 type Sent = (AdminDwords, Vec<u8>);
 
-/// A simulated drive that says what it was sent.
+/// A simulated drive that records the submitted commands.
 #[derive(Clone)]
 struct Simulated {
     ssd: Ssd,
@@ -38,7 +38,7 @@ impl Simulated {
     }
 }
 
-/// Whether data goes to the drive: the opcode's lowest bits say so.
+/// Whether the command sends data to the drive, by the lowest two bits of its opcode.
 fn sends(dwords: &AdminDwords) -> bool {
     dwords[0] & 0b11 == 0b01
 }
@@ -61,7 +61,7 @@ impl Admin for Simulated {
             let ended = ssd.admin(&command).await;
             let (code_type, code) = ended.status.numbers();
             let status = u16::from(code_type) << 8 | u16::from(code);
-            // A buffer stays as long as it is; a drive that refuses writes nothing to it.
+            // The buffer keeps its length; a drive that refuses a command leaves it unchanged.
             let mut back = data;
             if !sends(&dwords) {
                 let came = ended.data.len().min(back.len());
@@ -98,7 +98,8 @@ fn commands_and_answers_are_those_of_the_drive() {
         let plm = plm.expect("it has windows");
         assert_eq!(plm.set(), set(namespace));
 
-        // Turned on, with thresholds, and read back: by dwords, by data, and by the drive itself.
+        // Enables the mode with thresholds and reads them back: by dwords, by data, and from the
+        // drive itself.
         plm.configure(config()).await.expect("it has windows");
         let (dwords, data) = admin.last();
         let mut wanted = [0; 16];
@@ -111,7 +112,7 @@ fn commands_and_answers_are_those_of_the_drive() {
         assert_eq!((dwords[0], dwords[10], dwords[11]), (0x0A, 0x13, 2));
         assert_eq!(data.len(), 512, "a buffer for the thresholds");
 
-        // A window, when the shortest time outside is over.
+        // Selects a window after the minimum time in NDWIN.
         let least = ssd.plm_log(plm.set(), true).await.expect("it answers").ndwin_minimum_low_ms;
         handle.sleep(Nanos::from_millis(least)).await;
         plm.select(WindowSelect::Dtwin).await.expect("it may");
@@ -126,7 +127,8 @@ fn commands_and_answers_are_those_of_the_drive() {
         assert_eq!(Ok(log), ssd.plm_log(plm.set(), true).await);
         assert_eq!(log.status, WindowStatus::Dtwin);
 
-        // A write ends it, by Vigil's rules, and its event is there until it is read without Retain.
+        // A write ends the window (Vigil-KV's rules). Its event is pending until a read without
+        // Retain.
         let block = vec![block::Block::new(b"write")];
         let write = ssd.write(plm.set(), 0, block, IoClass::Flush, Force::No);
         write.await.expect("it takes writes");
@@ -146,7 +148,7 @@ fn every_refusal_is_told_for_what_it_is() {
     let rt = Runtime::new(2);
     let (with, without) = (Simulated::new(&rt, "vigil-15gb"), Simulated::new(&rt, "baseline-15gb"));
     rt.block_on(async move {
-        // A window while the mode is off; a set that is not there.
+        // A window while the mode is disabled; a set that does not exist.
         let plm = Plm::of_set(with.clone(), set(1));
         assert_eq!(status(plm.select(WindowSelect::Dtwin).await), Status::InvalidField);
         assert_eq!(status(plm.window().await), Status::InvalidField);
@@ -157,7 +159,7 @@ fn every_refusal_is_told_for_what_it_is() {
         let found = Plm::of_namespace(with, 99).await;
         assert_eq!(status(found.map(|plm| plm.is_some())), Status::InvalidField);
 
-        // A drive without windows says so in Identify, and refuses all the same.
+        // A drive without windows reports that in Identify and refuses window commands.
         let found = Plm::of_namespace(without.clone(), 1).await.expect("it answers");
         assert!(found.is_none());
         let plm = Plm::of_set(without, set(1));
@@ -171,7 +173,7 @@ fn every_refusal_is_told_for_what_it_is() {
     });
 }
 
-/// A drive that ends everything so.
+/// A drive that completes every command with the same result.
 struct Ends(fn() -> io::Result<AdminCompletion>);
 
 impl Admin for Ends {
@@ -204,7 +206,7 @@ fn answers_that_mean_nothing_are_errors() {
         assert!(words.contains("cannot be changed (status type 1h, code 0Eh)"), "{words}");
         let error = of(|| Ok(ended(0x7FF, Vec::new()))).log(true).await.expect_err("it is refused");
         assert!(error.status().is_none() && error.to_string().contains("not known"), "{error}");
-        // Shorter than asked for, a status of the window that is reserved, a window that is.
+        // A page that is too short, a reserved window status, a reserved window.
         let error = of(|| Ok(ended(0, vec![0; 511]))).log(true).await.expect_err("too short");
         assert!(matches!(
             error,

@@ -1,4 +1,4 @@
-//! Directories for tests, and runtimes of each kind.
+//! Test directories, and runtimes of each kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use block::nvme::SetId;
 use files::{DirectIo, FileOptions};
 use runtime::{IoChoice, RealOptions, Runtime};
 
-/// A directory that goes when this does.
+/// A directory that is removed on drop.
 pub(crate) struct Scratch {
     pub path: PathBuf,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Scratch {
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Scratch {
-    /// In the target folder: on a real file system.
+    /// Creates a directory in the target directory, so that it is on a real file system.
     pub(crate) fn new() -> Self {
         Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
@@ -42,7 +42,7 @@ pub(crate) fn runtime(io: IoChoice) -> Runtime {
     Runtime::real(RealOptions { io, ..RealOptions::default() }).expect("no ring is asked for")
 }
 
-/// Every way there is to read and write.
+/// Returns each combination of runtime I/O and direct I/O.
 pub(crate) fn ways() -> Vec<(IoChoice, FileOptions)> {
     let mut ways = Vec::new();
     for io in [IoChoice::Probe, IoChoice::Threads] {

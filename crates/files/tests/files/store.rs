@@ -1,4 +1,4 @@
-//! A host's store on files: what it acknowledged is there, however it ended.
+//! A host's store on files: acknowledged writes survive each kind of end.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn key(n: u64) -> [u8; 16] {
     key
 }
 
-/// What `key(n)` has after its `version`th write.
+/// Returns the value of `key(n)` after its write number `version`.
 fn value(n: u64, version: u64) -> Value {
     let mut rng = Rng::derive(n * 1000 + version, "value");
     let length = rng.below(800) as usize;
@@ -55,7 +55,7 @@ fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 12, Nanos::from_micros(100)))
 }
 
-/// The first sets of a device as media.
+/// Returns the first sets of a device as media.
 fn ranges(device: &FileDevice) -> Vec<BlockRange<FileDevice>> {
     let range = |set| RangeOptions {
         set,
@@ -87,7 +87,7 @@ async fn device(
         let device = FileDevice::create(handle, paths, FILE_BYTES, options).await;
         return device.unwrap_or_else(|error| panic!("{error}"));
     }
-    // The kernel may still hold the lock of a process that was killed with operations on their way.
+    // The kernel may still hold the lock of a killed process that had operations in flight.
     for _ in 0..1_000 {
         match FileDevice::open(handle, paths, options).await {
             Err(FileError::InUse(_)) => handle.sleep(Nanos::from_millis(10)).await,
@@ -97,7 +97,7 @@ async fn device(
     panic!("the lock of a process that is gone is held for ten seconds")
 }
 
-/// Writes from many clients at once; each is durable when it is acknowledged.
+/// Puts all pairs from many concurrent clients; each put is durable when it is acknowledged.
 async fn put_all<M: Medium>(handle: &Handle, store: &HostStore<M>, version: u64) {
     let clients: Vec<_> = (0..32)
         .map(|client| {
@@ -150,7 +150,7 @@ fn what_was_put_is_there_after_the_store_was_opened_again() {
                 Box::pin(check_all(&store, version)).await;
                 assert!(device.troubles().is_empty());
             });
-            // Nobody closes anything: background work ends where it stands.
+            // No handle is closed: background work ends at an arbitrary point.
         }
     }
 }
@@ -164,7 +164,8 @@ fn a_store_on_three_files_bears_the_loss_of_one() {
     with_parity(&paths, false);
 }
 
-/// A file system notes of a first write that there is one, before it is durable, so the log goes round in extents of its own.
+/// A first write into an extent makes the file system update its metadata before the write is
+/// durable, so the log reuses extents of its own.
 #[test]
 fn what_held_a_journal_is_left_to_the_journal() {
     let scratch = Scratch::new();
@@ -189,7 +190,7 @@ fn what_held_a_journal_is_left_to_the_journal() {
     });
 }
 
-/// A run of a journal that is written and made durable at one go can be read as any other.
+/// A journal run that is written and made durable by one command is readable like any other.
 #[test]
 fn a_run_that_is_durable_at_once_is_there() {
     for (io, files) in ways() {
@@ -217,7 +218,7 @@ fn a_run_that_is_durable_at_once_is_there() {
     }
 }
 
-/// Puts all pairs in a new store with parity, or opens the one that is there; then gets them.
+/// Puts all pairs into a new store with parity, or opens the existing store; then gets them.
 fn with_parity(paths: &[PathBuf], is_new: bool) {
     let bears = FileOptions { bears_missing: true, ..FileOptions::default() };
     let (rt, paths) = (runtime(IoChoice::Probe), paths.to_vec());
@@ -262,7 +263,7 @@ fn on_another_thread<T: Send + 'static>(
 
 type Plain = HostStore<BlockRange<FileDevice>>;
 
-/// A new store in a runtime that threads share.
+/// Creates a store in a runtime that threads share.
 fn shared_store(path: PathBuf) -> Shared<Plain> {
     let shared = Shared::new(RealOptions::default(), move |handle| {
         let handle = handle.clone();
@@ -330,12 +331,12 @@ fn threads_that_share_a_store_get_and_put_by_themselves() {
     driver.join().expect("it does not panic");
 }
 
-/// Where the process that is killed has its store.
+/// Returns the path of the store of the process that is killed.
 fn kill_path(parent: u32) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-{parent}"))
 }
 
-/// Puts until it is killed, and says which puts were acknowledged.
+/// Puts until the process is killed, and prints each acknowledged put.
 #[test]
 #[ignore = "another test runs it, in a process of its own"]
 fn puts_until_it_is_killed() {

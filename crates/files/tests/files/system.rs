@@ -1,5 +1,5 @@
-//! What takes a system's administrator to set up: a drive, and a file system without room. Run them by
-//! `cargo test -p files -- --ignored`.
+//! Tests that need an administrator's set-up: a drive, and a file system without free space. Run
+//! them with `cargo test -p files -- --ignored`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A file as a drive, until this is dropped.
+/// A file as a loop device; detached on drop.
 struct Loop(String);
 
 impl Loop {
@@ -52,7 +52,7 @@ fn drives_do_what_blocks_in_memory_do() {
     }
 }
 
-/// A file system of so much memory, until this is dropped.
+/// A tmpfs of the given size; unmounted on drop.
 struct Small(PathBuf);
 
 impl Small {

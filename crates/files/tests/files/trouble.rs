@@ -1,4 +1,4 @@
-//! What can go wrong: in words, and without a panic.
+//! Failures: reported in words, without a panic.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ fn where_no_file_can_be_made_it_says_so() {
     let scratch = Scratch::new();
     let rt = runtime(IoChoice::Threads);
     let any = FileOptions::default();
-    // Nobody can make files there, whoever runs the tests.
+    // No user can create files there, not even root.
     let refused = said(create(&rt, Path::new("/proc/drive"), MIB, any));
     assert!(refused.starts_with("/proc/drive "), "{refused}");
     let below_file = scratch.file("file");

@@ -1,4 +1,4 @@
-//! Crash points enumerated: see [`torture::crash_points`].
+//! Crash point enumeration: see [`torture::crash_points`].
 
 use host::{Arrangement, JournalPlace};
 use runtime::Nanos;

@@ -1,5 +1,6 @@
-//! A journal's own set that is lost, fresh, or another store's: the store is refused, and the error says why. One that is
-//! lost in a run, with windows on the sets of the data: writes end with an error that names it, reads go on.
+//! A journal's own set that is lost, fresh, or of another store: the store does not open, and the
+//! error gives the reason. If that set is lost during a run, with windows on the data sets, writes
+//! fail with an error that names it, and reads continue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,24 +13,24 @@ use torture::machine::{self, Machine};
 use torture::rack::{Rack, RackImage};
 use torture::{Shape, Store};
 
-/// A shape whose journal has the last set.
+/// Returns a shape with the journal on the last set.
 fn shape(arrangement: Arrangement, id: StoreId) -> Shape {
     let mut shape = Shape { id, ..Shape::of(5, arrangement, JournalPlace::OwnSet) };
     shape.usual_sizes(30, 1_000);
     shape
 }
 
-/// The journal's set.
+/// Returns the slot of the journal's set.
 fn journal_slot(shape: &Shape) -> usize {
     shape.storage.drive.sets as usize - 1
 }
 
-/// Drives with a store on them, some of which is in the journal only.
+/// Creates drives with a store, a part of whose data is only in the journal.
 fn written(shape: &Shape, seed: u64) -> RackImage {
     let machine = Machine::format(seed, shape, None);
     let store = machine.store.clone();
     machine.rt.block_on(async move {
-        // A store that has flushed nothing has nothing on the sets of its data.
+        // Before the first flush, a store has no data on its data sets.
         for n in (0_u32..).take_while(|_| store.stats().flushes < 2) {
             let value = Some(Value::from(&[7; 100][..]));
             let written = store.write(format!("key {:03}", n % 50).as_bytes(), value, None).await;
@@ -39,7 +40,7 @@ fn written(shape: &Shape, seed: u64) -> RackImage {
     machine.power_cut(&mut Rng::new(seed))
 }
 
-/// What opening says of drives that `change` has made of those that were written.
+/// Opens the store on drives that `change` composes from the recovered drives.
 fn opened(
     shape: &Rc<Shape>,
     images: Vec<RackImage>,
@@ -102,7 +103,8 @@ fn a_volume_of_another_identity_in_the_journal_s_place_is_named() {
     assert!(error.to_string().contains("the drive's last one: member 0 holds another"), "{error}");
 }
 
-/// A store with windows of which some is in the journal only, and so many keys that were acknowledged.
+/// Creates a store with windows, a part of whose data is only in the journal. Also returns the
+/// number of acknowledged keys.
 fn with_windows(seed: u64) -> (Machine, Rc<Shape>, u32) {
     let shape = Rc::new(Shape { id: StoreId(7), ..Shape::windows_of_seed(seed) });
     let machine = Machine::format(seed, &shape, None);
@@ -122,7 +124,7 @@ fn with_windows(seed: u64) -> (Machine, Rc<Shape>, u32) {
     (machine, shape, written)
 }
 
-/// What becomes of a write within half a minute; nothing if it hangs.
+/// Returns the result of a write; `None` if it does not complete within 30 seconds.
 fn write_in_time(machine: &Machine, sync: LogSync) -> Option<Result<(), EngineError>> {
     let (handle, store) = (machine.rt.handle(), machine.store.clone());
     let outcome = Rc::<RefCell<Option<_>>>::default();

@@ -14,7 +14,7 @@ fn model_agrees_with_a_journal_apart() {
 
 #[test]
 fn model_agrees_with_windows() {
-    // Nothing without redundancy has windows.
+    // Only shapes with redundancy have windows.
     let rare = [&RARE[..], &OF_DRIVES, &["unopened_damaged"]].concat();
     agree(Shape::windows_of_seed, "model_agrees_with_windows", &rare);
 }
@@ -31,17 +31,22 @@ fn model_agrees_with_windows_that_drives_keep() {
     agree(Shape::windows_of_drives_of_seed, "model_agrees_with_windows_that_drives", &rare);
 }
 
-/// What may happen in trials, and need not.
+/// Events that may be absent from the trials.
 const RARE: [&str; 2] = ["unopened_gone", "expired"];
 const OF_WINDOWS: [&str; 5] =
     ["slots", "cached_reads", "quiet_rebuilds", OF_DRIVES[0], OF_DRIVES[1]];
 const OF_DRIVES: [&str; 2] = ["left_windows", "lost_windows"];
 
-/// What these found was mended: in the store that was opened twice, in recoveries that counted on what was not
-/// redundant yet, in pages that were longer than their blocks, in a generation of a set that was away, which the others
-/// had given again, in old pages where writes were lost, in groups of the log that came back to life (4019), in what
-/// parity made of a torn stripe and its checksum was right (5982), in a hash table that began with data (6353) or
-/// collected the same extent for ever (6433).
+/// Regression seeds. The bugs they found are fixed:
+///
+/// - a store was opened twice;
+/// - recovery relied on data that was not redundant yet;
+/// - pages were longer than their blocks;
+/// - a generation number of a missing set was assigned again by the other sets;
+/// - old pages were read where writes had been lost;
+/// - dropped groups of the log reappeared (4019);
+/// - parity rebuilt wrong data from a torn stripe, with a valid checksum (5982);
+/// - a hash table began with data (6353), or collected the same extent forever (6433).
 #[test]
 fn trials_that_failed_once() {
     for seed in [
@@ -53,9 +58,12 @@ fn trials_that_failed_once() {
     }
 }
 
-/// Writes were lost, or cells rotted, where an extent was resumed behind a power cut; 250: what an iterator read along was
-/// not looked at, and was an old page; 410: the header of an extent that was to be filled further could not be read; 1142:
-/// a set that had been filled came back with a newer header than those that had gone on without it.
+/// Regression seeds: writes were lost, or cells changed, where an extent was resumed after a power
+/// cut.
+///
+/// - 250: a page that an iterator read ahead was not checked, and was an old page.
+/// - 410: the header of an extent that was to be filled further was unreadable.
+/// - 1142: a rebuilt set came back with a newer header than the sets that had continued without it.
 #[test]
 fn trials_with_a_journal_apart_that_failed_once() {
     for seed in [250, 279, 410, 717, 837, 1142] {
@@ -64,9 +72,12 @@ fn trials_with_a_journal_apart_that_failed_once() {
     }
 }
 
-/// A checkpoint spoke of pages that nothing refers to, in an extent of which nothing was durable (409). An extent whose
-/// header had come to one member only kept a store from opening while another one was away (5, 26). A drive had a log of 280 KB to
-/// program, and the trial did not reckon with its length (20056).
+/// Regression seeds:
+///
+/// - 409: a checkpoint listed unreferenced pages in an extent with no durable page.
+/// - 5, 26: an extent header had reached one member only. While another member was away, the store
+///   did not open.
+/// - 20056: a drive had a log of 280 KB to program, and the trial did not account for its length.
 #[test]
 fn trials_with_windows_that_failed_once() {
     for seed in [409, 5, 26, 20_056] {
@@ -75,7 +86,8 @@ fn trials_with_windows_that_failed_once() {
     }
 }
 
-/// A set was told to be whole before its own header of what it was filled with was durable (139).
+/// Seed 139: a set was reported as whole before its own header, which records the rebuild, was
+/// durable.
 #[test]
 fn trials_with_windows_of_drives_that_failed_once() {
     let outcome = run_trial(139, Shape::windows_of_drives_of_seed(139), None);

@@ -1,6 +1,6 @@
-//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//! Checks of the checker: each planted bug must be caught by some trial, by its effect.
 //!
-//! `LEVELHEAD_FAULT=N` plants one of them only, by its number in what the test prints, and
+//! `LEVELHEAD_FAULT=N` plants only the bug with the number N in the output of the test.
 //! `LEVELHEAD_SEED=N` runs one trial.
 
 use engine::Fault as InTree;
@@ -12,15 +12,15 @@ use torture::{Fault, Shape, outcome};
 use trial::Kind;
 use volume::Fault as InVolume;
 
-/// Seeds within which a fault must show.
+/// The number of seeds within which a fault must be caught.
 const WITHIN: u64 = 300;
 
-/// What a store stands on.
+/// The storage below a store.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// How its data lie, and where its journal does.
+    /// The arrangement of the data, and the place of the journal.
     On(Arrangement, JournalPlace),
-    /// With windows that the host keeps.
+    /// A volume with windows that the host keeps.
     Windows,
 }
 
@@ -33,11 +33,13 @@ impl Place {
     }
 }
 
-/// Faults that matter on hosts, the place that they are planted on, and as what they must be caught. No panic
-/// counts, and nothing that is found without the fault as well.
+/// Returns the faults that matter on hosts, the storage to plant each on, and the kinds of
+/// complaint that count as caught. Panics do not count, nor do complaints that also occur without
+/// the fault.
 fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
     let lost: &[Kind] = &[Kind::Lost, Kind::Stale];
-    // A journal is checked as a whole when it is read, and what it leads to is there or not.
+    // A journal is checked as a whole when it is read, so the data that it refers to is found or
+    // missing as a whole.
     let gone: &[Kind] = &[Kind::Lost, Kind::Stale, Kind::Unopened, Kind::Corrupt, Kind::Iterator];
     let (plain, windows) = (Place::On(Arrangement::Plain, JournalPlace::Beside), Place::Windows);
     let parity = Place::On(Arrangement::Parity, JournalPlace::Beside);
@@ -69,7 +71,7 @@ fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
         (Fault::Tree(InTree::TrimLogBeforeCommit), windows, gone),
         (Fault::Pages(InPages::CommitBeforeTables), windows, gone),
         (Fault::Volume(InVolume::SyncWithoutSlots), windows, gone),
-        // The write hole: a stripe of which some chunks are written is read through parity.
+        // The write hole: a stripe with only some chunks written is read through parity.
         (Fault::Volume(InVolume::DropImagesEarly), windows, &[Kind::Corrupt, Kind::Iterator]),
         (Fault::Volume(InVolume::BelieveStaleExtents), windows, gone),
         (Fault::Volume(InVolume::ReadBusyMembers), windows, &[Kind::Window]),
