@@ -1,5 +1,5 @@
-//! Any bytes at all to every decoder of pages, behind a valid checksum too: it says no, or gives
-//! something that can be walked to its end.
+//! Fuzz tests of every page decoder, also with valid checksums. A decoder must reject the bytes, or
+//! return a value that can be traversed to its end.
 
 mod lists;
 mod pages;

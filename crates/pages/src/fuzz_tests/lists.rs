@@ -1,4 +1,4 @@
-//! Rows of fields: records of the log, memtables and extents of dumps.
+//! Fuzz tests of field lists: WAL records, and memtables and extents of dumps.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! Pages.
+//! Fuzz tests of page decoders.
 
 use fuzz::{Answer, unsealed};
 use runtime::{PageImage, Rng};
@@ -11,7 +11,7 @@ use crate::journal::groups::{self, GroupId};
 use crate::medium::PageNo;
 use crate::specimens::{IS, SHAPE, keys, pointers, sealed, value};
 
-/// Parts, each behind its length: several pages as one input.
+/// Joins parts, each preceded by its length: several pages as one input.
 fn joined(parts: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     let with_length = |part: Vec<u8>| {
         let length = (part.len() as u16).to_le_bytes();
@@ -63,7 +63,7 @@ fn fuzz_page() {
     });
 }
 
-/// Objects that share a page, and the page.
+/// Returns a data page with several objects.
 fn data_page_of(rng: &mut Rng) -> Vec<u8> {
     let keys = keys(rng, 12);
     let values: Vec<Value> = keys.iter().map(|_| value(rng, 40)).collect();

@@ -1,18 +1,21 @@
 //! The manifest: edits since the last checkpoint.
 //!
-//! Epoch by epoch: group 0 of an epoch is a checkpoint, the ones behind it are edits. When the edits
-//! would grow longer than the checkpoint, the next edit is preceded by a new checkpoint, in extents of
-//! its own, and those of the epoch before count as empty once it is durable. An edit is committed and
-//! applied in one turn: a checkpoint never misses an edit that was committed before it.
+//! The manifest consists of epochs. Group 0 of an epoch is a checkpoint, the later groups are
+//! edits. When the edits would grow longer than the checkpoint, a new checkpoint is written before
+//! the next edit, in extents of its own; once it is durable, the extents of the previous epoch
+//! count as empty. An edit is committed and applied in one turn, so a checkpoint never misses an
+//! edit that was committed before it.
 //!
-//! Extents are set aside for the epoch and for the checkpoint that ends it. How long that would be now
-//! is known at any time, so that what is set aside grows with each edit, as far as clients have left
-//! room ([`MemtableLimits::checkpoint_bytes`](crate::front::MemtableLimits)), and never by a jump.
+//! Extents are reserved for the current epoch and for the checkpoint that ends it. The length of
+//! that checkpoint is known at any time. So the reservation grows with each edit, as far as clients
+//! have left space ([`MemtableLimits::checkpoint_bytes`](crate::front::MemtableLimits)), and never
+//! jumps.
 //!
-//! A checkpoint begins with the run that writes it, and where the log of that does: see [`RunStart`].
+//! A checkpoint starts with the run that writes it and with the start of that run's WAL: see
+//! [`RunStart`].
 //!
-//! An edit that could not be written makes the store fail before anybody else gets the turn, and a
-//! store that has failed writes none: what stood behind a missing one could not be opened any more.
+//! An edit that could not be written fails the store before another task gets the turn, and a
+//! failed store writes no edits: edits after a missing one could not be replayed.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,21 +29,23 @@ use crate::journal::groups::{self, GroupId};
 use crate::medium::{ExtentId, Medium, Shape, Stream};
 use crate::store::PageStore;
 
-/// A run of a store, from an opening to the power cut that ends it, and where its log begins. What the run before has
-/// in the log from this group on is torn, or was when a recovery looked: it is not of the log, and must not be when a
-/// later recovery finds more of it, on another member of a volume, say.
+/// The start of a run of a store. A run lasts from an opening of the store to the power cut that
+/// ends it. Groups of earlier runs from this number on were torn, or looked torn to the recovery.
+/// They are not part of the WAL, and must stay excluded even if a later recovery finds more of
+/// their pages, for example on another member of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunStart {
-    /// The number of the run: the epoch of its first checkpoint, which all groups of its log carry.
+    /// The number of the run: the epoch of its first checkpoint. All WAL groups of the run carry
+    /// it.
     pub run: u32,
-    /// Number of the first of them.
+    /// Number of the run's first WAL group.
     pub group: u64,
 }
 
 impl RunStart {
     const BYTES: u64 = 4 + 8;
 
-    /// A checkpoint as it is written.
+    /// Returns the stored form of a checkpoint.
     fn prefixed(self, checkpoint: &[u8]) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(self.run);
@@ -48,14 +53,14 @@ impl RunStart {
         [out.finish().as_slice(), checkpoint].concat()
     }
 
-    /// Takes a checkpoint apart; `None` if it is none.
+    /// Splits a stored checkpoint; `None` if it is malformed.
     pub(crate) fn split_off(checkpoint: &[u8]) -> Option<(Self, &[u8])> {
         let (prefix, rest) = checkpoint.split_at_checked(Self::BYTES as usize)?;
         let input = &mut Reader::new(prefix);
         Some((Self { run: input.u32()?, group: input.u64()? }, rest))
     }
 
-    /// Whether a group is of the log.
+    /// Whether a group is part of the WAL.
     pub(crate) fn counts(self, id: GroupId) -> bool {
         id.epoch >= self.run || id.number < self.group
     }
@@ -71,14 +76,16 @@ pub struct Manifest {
     turn: Semaphore,
     /// Extents of this epoch.
     extents: RefCell<Vec<ExtentId>>,
-    /// Pages of this epoch's checkpoint, of the edits since, and of a checkpoint if it were written now.
+    /// Pages of this epoch's checkpoint, of the edits since, and of a checkpoint if it were written
+    /// now.
     checkpoint_pages: Cell<u32>,
     edit_pages: Cell<u32>,
     next_pages: Cell<u32>,
 }
 
 impl Manifest {
-    /// The manifest of a store whose last epoch is in `extents`; none if it is new.
+    /// Creates the manifest of a store whose last epoch is in `extents`; these are empty for a new
+    /// store.
     pub fn new(extents: Vec<ExtentId>) -> Self {
         Self {
             epoch: Cell::new(0),
@@ -92,7 +99,7 @@ impl Manifest {
         }
     }
 
-    /// A run begins: the next checkpoint is its first, and says so.
+    /// Begins a run. The next checkpoint is the first of the run and records it.
     pub(crate) fn begin_run(&self, start: RunStart) {
         assert!(!self.has_begun() && start.run > 0, "{start:?} of a store that runs");
         self.epoch.set(start.run - 1);
@@ -104,42 +111,45 @@ impl Manifest {
         self.checkpoint_pages.get() > 0
     }
 
-    /// The epoch that is being written: it grows with each checkpoint and each recovery.
+    /// Returns the current epoch, which increases with each checkpoint and each recovery.
     pub fn epoch(&self) -> u32 {
         self.epoch.get()
     }
 
-    /// Waits for the turn to commit and apply.
+    /// Waits for the turn to commit and apply an edit.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`]: the store has failed, for whatever reason.
+    /// Returns [`EngineError::ReadOnly`] if the store has failed.
     pub async fn turn<M: Medium>(&self, store: &PageStore<M>) -> Result<Permit, EngineError> {
         let permit = self.turn.acquire(1).await;
         store.check_healthy()?;
         Ok(permit)
     }
 
-    /// Waits for the first checkpoint of a new store, before which nothing else may be on its media: a recovery that
-    /// finds pages of data and no whole manifest takes the manifest for lost.
+    /// Waits for the first checkpoint of a new store. No other data may be on its media before
+    /// that: a recovery that finds data pages but no complete manifest reports the manifest as
+    /// lost.
     ///
     /// # Errors
     /// As [`Self::turn`].
     pub async fn begun<M: Medium>(&self, store: &PageStore<M>) -> Result<(), EngineError> {
-        // It is written in the first turn.
+        // The first turn writes it.
         if !self.has_begun() {
             drop(self.turn(store).await?);
         }
         Ok(())
     }
 
-    /// Whether a checkpoint is due before an edit of so many bytes. One edit may always follow.
+    /// Whether a checkpoint is due before an edit of `edit_bytes` bytes. A single edit may always
+    /// follow a checkpoint.
     pub fn is_due<M: Medium>(&self, store: &PageStore<M>, edit_bytes: usize) -> bool {
         let (edits, shape) = (self.edit_pages.get(), &store.journal().shape);
         let most = edits_after(shape, self.checkpoint_pages.get());
         !self.has_begun() || edits > 0 && edits + pages_of(shape, edit_bytes as u64) > most
     }
 
-    /// A checkpoint takes so many bytes from now on. Sets extents aside for this epoch and the next.
+    /// Sets the size of a checkpoint from now on to `bytes` bytes. Reserves extents for this epoch
+    /// and the next one.
     pub fn expect_checkpoint_of<M: Medium>(&self, store: &PageStore<M>, bytes: u64) {
         let store = store.journal();
         self.next_pages.set(pages_of(&store.shape, RunStart::BYTES + bytes));
@@ -154,11 +164,12 @@ impl Manifest {
         store.set_aside[Stream::Manifest as usize].set(extents_of(&store.shape, epoch, next));
     }
 
-    /// Writes a checkpoint: everything committed so far, by whoever has the turn. What was written
-    /// before is not needed any more.
+    /// Writes a checkpoint of everything committed so far. Everything written before becomes
+    /// unnecessary. Requires: the caller has the turn.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] once background work has stopped; [`EngineError::Medium`].
+    /// Returns [`EngineError::ReadOnly`] once background work has stopped, or
+    /// [`EngineError::Medium`].
     pub async fn checkpoint<M: Medium>(
         &self,
         store: &Rc<PageStore<M>>,
@@ -185,10 +196,11 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes an edit, by whoever has the turn.
+    /// Writes an edit. Requires: the caller has the turn.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] once background work has stopped; [`EngineError::Medium`].
+    /// Returns [`EngineError::ReadOnly`] once background work has stopped, or
+    /// [`EngineError::Medium`].
     pub async fn commit<M: Medium>(
         &self,
         store: &PageStore<M>,
@@ -216,7 +228,7 @@ impl Manifest {
         let written = self.write_group(store, bytes).await;
         written.map_err(|error| {
             store.fail(error.clone());
-            // It says which medium that was.
+            // The stored failure names the medium that failed.
             store.failure().filter(|_| store.is_journal()).map_or(error, EngineError::ReadOnly)
         })
     }
@@ -243,38 +255,39 @@ impl Manifest {
     }
 }
 
-/// Where the manifest grows faster than extents of earlier epochs are erased: waits for them, so that it
-/// does not take more than is set aside for it. `pages` are those beyond the extent that is open.
+/// Waits until earlier epochs are erased, if the manifest grows faster than that, so that it does
+/// not use more extents than reserved. `pages` are the pages beyond the open extent.
 async fn wait_for_room<M: Medium>(store: &PageStore<M>, pages: u32) {
     let due = store.set_aside[Stream::Manifest as usize].get();
     let most = due.saturating_sub(store.extents_of(pages));
     store.wait_for_releases(Stream::Manifest, most).await;
 }
 
-/// Extents for an epoch whose checkpoint has so many bytes, and for a next one like it.
+/// Returns the extents of an epoch whose checkpoint has `checkpoint_bytes` bytes, and of the next
+/// checkpoint.
 pub(crate) fn extents_for(shape: &Shape, checkpoint_bytes: u64) -> usize {
     let pages = pages_of(shape, RunStart::BYTES + checkpoint_bytes);
     extents_of(shape, pages + edits_after(shape, pages), pages)
 }
 
-/// Extents that are set aside besides if checkpoints may grow by so many bytes.
+/// Returns the extents to reserve in addition if checkpoints may grow by `bytes` bytes.
 pub(crate) fn extents_for_growth(shape: &Shape, bytes: u64) -> usize {
     let pages = if bytes == 0 { 0 } else { pages_of(shape, bytes) };
     shape.extents_of(2 * pages) + shape.extents_of(pages)
 }
 
-/// Extents for the pages of an epoch, for the checkpoint behind it, and one to spare: what is in a
-/// checkpoint besides the index grows now and then, by a little.
+/// Returns the extents for the pages of an epoch and for the next checkpoint, and one spare extent:
+/// the part of a checkpoint besides the index grows a little now and then.
 fn extents_of(shape: &Shape, epoch: u32, next: u32) -> usize {
     shape.extents_of(epoch) + 1 + shape.extents_of(next)
 }
 
-/// Pages of edits that may follow a checkpoint of `pages` pages.
+/// Returns the maximum pages of edits after a checkpoint of `pages` pages.
 fn edits_after(shape: &Shape, pages: u32) -> u32 {
     pages.max(shape.pages_per_extent / 2)
 }
 
-/// Pages that a group of so many bytes takes.
+/// Returns the pages of a group of `bytes` bytes, in whole append units.
 fn pages_of(shape: &Shape, bytes: u64) -> u32 {
     shape.in_units(groups::pages_of(bytes, shape.payload_bytes))
 }

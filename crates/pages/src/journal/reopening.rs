@@ -1,4 +1,4 @@
-//! What every index does with what a power cut left of its journal.
+//! The part of reopening from the journal that all indexes share.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -19,10 +19,10 @@ use crate::records::read_record;
 use crate::store::PageStore;
 
 impl<M: Medium> PageStore<M> {
-    /// A new store may have lost power in its first checkpoint: what is there is nobody's.
+    /// Releases the remains of a new store that lost power during its first checkpoint.
     ///
     /// # Errors
-    /// [`OpenError::Medium`].
+    /// Returns [`OpenError::Medium`].
     pub async fn release_torn(&self) -> Result<(), OpenError> {
         for store in [self].into_iter().chain(self.journal.get().map(|journal| &**journal)) {
             let medium = &store.medium;
@@ -37,7 +37,7 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// Releases extents of the medium side by side.
+    /// Releases extents of the medium in parallel.
     async fn release_all(&self, ids: Vec<ExtentId>) -> Result<(), MediumError> {
         let releases: Vec<_> = ids.into_iter().map(|id| self.medium.release(id)).collect();
         for release in releases {
@@ -46,15 +46,16 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// The group of the log to replay from.
+    /// Returns the WAL group to replay from.
     pub fn first_group_to_replay(&self, flushed: Flushed) -> u64 {
         if self.planted.has(Fault::ReplayTrimmedLog) { 0 } else { flushed.log_from }
     }
 
-    /// Brings the extents in line with what the medium holds. What is left over is released side by side.
+    /// Reconciles the extents with the contents of the medium. Releases the unneeded extents in
+    /// parallel.
     ///
     /// # Errors
-    /// [`OpenError::DamagedJournal`] if pages are gone; [`OpenError::Medium`].
+    /// Returns [`OpenError::DamagedJournal`] if pages are missing, or [`OpenError::Medium`].
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
@@ -65,19 +66,20 @@ impl<M: Medium> PageStore<M> {
             found.map_or(Ok(()), |found| store.check_needed(found))?;
         }
         self.begin_run(scan.next_run);
-        // Before anything is released because they say so.
+        // This must precede all releases, which rely on these groups.
         self.write_last_groups(scan, &needed).await.map_err(of_journal)?;
         let Some(apart) = &scan.apart else {
             return self.settle(&scan.extents, &needed, None).await;
         };
         self.settle(&scan.extents, &BTreeSet::new(), None).await?;
-        // No checkpoint has the generations of its extents: they go on behind the newest that is there.
+        // Checkpoints do not contain the generations of these extents: they continue after the
+        // newest generation found.
         let firsts = apart.iter().filter_map(|found| found.first);
         let newest = firsts.map(|first| first.generation()).max();
         self.journal().settle(apart, &needed, newest).await.map_err(OpenError::of_journal)
     }
 
-    /// Nothing that the manifest refers to is in doubt.
+    /// Checks that the manifest refers to no extent in doubt.
     fn check_needed(&self, found: &[Found]) -> Result<(), OpenError> {
         let extents = self.extents.borrow();
         let lost = (0..).map(ExtentId).zip(found).find_map(|(id, found)| {
@@ -87,7 +89,7 @@ impl<M: Medium> PageStore<M> {
         lost.map_or(Ok(()), |why| Err(of_read(why)))
     }
 
-    /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.
+    /// Reconciles extents with the scan's result. Free extents get at least generation `newest`.
     async fn settle(
         &self,
         found: &[Found],
@@ -97,7 +99,8 @@ impl<M: Medium> PageStore<M> {
         let mut unneeded = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation()).max(newest);
-            // What was written to an extent that is not in use may show through: it is opened anew.
+            // Old contents of an unused extent may still be readable, so it is opened anew before
+            // use.
             let is_anywhere = self.medium.is_written_anywhere();
             let is_unused = is_anywhere && self.extents.borrow().is_unused(id);
             let holds_index = !is_unused && self.extents.borrow().holds_index(id);
@@ -112,7 +115,7 @@ impl<M: Medium> PageStore<M> {
                 if self.medium.knows(id) {
                     self.extents.borrow_mut().resume(id);
                 } else {
-                    // Who reads what was in it is told that it is lost.
+                    // Reads of its contents will return that they are lost.
                     self.extents.borrow_mut().give_up(id);
                 }
             } else if holds_journal {
@@ -129,20 +132,21 @@ impl<M: Medium> PageStore<M> {
                 self.extents.borrow_mut().become_free(id, generation);
             }
         }
-        // Now that nothing speaks against opening the store.
+        // Nothing is released before all checks have passed.
         Ok(self.release_all(unneeded).await?)
     }
 }
 
 impl<M: Medium> Front<M> {
-    /// A new store begins its first run.
+    /// Begins the first run of a new store.
     pub fn begin(&self, manifest: &Manifest, sync: LogSync) {
         let run = self.store.run_after(0).expect("it is the first");
         self.store.begin_run(run);
         self.set_up_log(manifest, sync, RunStart { run, group: 0 }, VecDeque::new());
     }
 
-    /// The log and the manifest of a run that begins, and the extents that are set aside for the log, which has some in use.
+    /// Creates the WAL and begins the manifest's run. Reserves extents for the WAL; `extents` are
+    /// in use by it.
     pub fn set_up_log(
         &self,
         manifest: &Manifest,
@@ -157,23 +161,23 @@ impl<M: Medium> Front<M> {
         *self.log.borrow_mut() = Some(Rc::new(log));
     }
 
-    /// Extents for what memtables hold twice over, one that is being filled, and one that is being
-    /// released.
+    /// Returns the extents for the WAL: for twice the contents of the memtables, one that is being
+    /// filled, and one that is being released.
     pub(crate) fn extents_of_log(&self) -> usize {
         let memtables = self.limits.frozen as u32 + 1;
         let store = self.store.journal();
-        // What fits in memtables is said by the other medium.
+        // The other medium determines the longest value that a memtable accepts.
         let is_apart = self.store.has_journal_apart();
         let longest = if is_apart { u64::from(self.store.max_value_bytes()) } else { 0 };
         let pages = 2 * memtables * store.pages_of_memtable(self.limits.bytes + longest);
         store.extents_of(pages) + 2
     }
 
-    /// Puts what the groups of the log from number `from` on hold in memtables, but for what is flushed. A group's pages go before
-    /// the next is looked at. The number of the group that comes next.
+    /// Replays WAL groups from number `from` on into memtables, except for flushed writes. Frees
+    /// each group's pages before it decodes the next group. Returns the number of the next group.
     ///
     /// # Errors
-    /// [`OpenError::DamagedJournal`].
+    /// Returns [`OpenError::DamagedJournal`] if a write is malformed.
     pub fn replay_log(
         &self,
         from: u64,
@@ -201,11 +205,12 @@ impl<M: Medium> Front<M> {
         Ok(next)
     }
 
-    /// Makes the log durable as far as the oldest frozen memtable is in it. An index that changes step
-    /// by step has to wait for that: of writes that it has in part, the log has all.
+    /// Makes the WAL durable up to the last write of the oldest frozen memtable. An index that
+    /// applies a memtable step by step waits for this: if some writes of a group are in the index,
+    /// the whole group must be in the WAL.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] if the log cannot be written.
+    /// Returns [`EngineError::ReadOnly`] if the WAL cannot be written.
     pub async fn log_oldest(&self) -> Result<(), EngineError> {
         let last = self.memtables.borrow().frozen.front().and_then(|m| m.borrow().last_group());
         let log = self.log.borrow().clone();
@@ -216,28 +221,31 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// What is flushed when the oldest frozen memtable is; `before` is what was.
+    /// Returns the flushed state after the flush of the oldest frozen memtable; `before` is the
+    /// current one.
     pub fn flushed_with_oldest(&self, before: Flushed) -> Flushed {
         let memtables = self.memtables.borrow();
         let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
         let log = self.log.borrow();
         let next = || log.as_ref().map_or(0, |log| log.next_group());
         let log_from = memtables.first_group_without_oldest().unwrap_or_else(next);
-        // What was moved has old numbers, and groups may wait that are not needed any more.
+        // Objects moved by garbage collection have old sequence numbers, and groups that are no
+        // longer needed may still be pending; hence the maximum.
         Flushed {
             sequence: oldest.last_sequence().max(before.sequence),
             log_from: log_from.max(before.log_from),
         }
     }
 
-    /// Everything in use was moved out of an extent, into memtables: it may go when they are flushed.
+    /// Records that all live objects of an extent were moved into memtables: it may be released
+    /// once these are flushed.
     pub(crate) fn note_moved(&self, id: ExtentId) {
         let mut moved = self.store.moved.borrow_mut();
         assert!(moved.iter().all(|m| m.0 != id), "extent {} was emptied twice", id.0);
         moved.push((id, self.flushes_until_empty()));
     }
 
-    /// The extents whose objects have been flushed where they were moved to.
+    /// Removes and returns the extents whose moved objects have been flushed.
     pub(crate) fn take_flushed_moved(&self) -> Vec<ExtentId> {
         let done = self.flushes.get();
         let ready = |moved: &mut (ExtentId, u64)| moved.1 <= done;

@@ -1,9 +1,10 @@
-//! What a power cut left of the journal.
+//! The scan of a medium for the journal after a power cut.
 //!
-//! The first page of every extent is read: those that say they are of the log or the manifest are read
-//! to their end. Of the manifest's epochs the newest one with a whole checkpoint counts. Nothing is
-//! believed that could be damage: a page that is missing in front of others, edits without their
-//! checkpoint, two stores on one medium, or a journal's medium beside the data of another store.
+//! The scan reads the first page of every extent. Extents whose first page belongs to the WAL or
+//! the manifest are read to their end. The newest manifest epoch with a complete checkpoint is in
+//! force. The scan rejects all signs of damage: a missing page before other pages, edits without
+//! their checkpoint, pages of two stores on one medium, or a journal medium combined with the data
+//! of another store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,23 +19,25 @@ use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::{Fault, Planted};
 use crate::store::{MOST_FIRST_RUN, PageStore};
 
-/// An extent as it was found.
+/// An extent as found by the scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    /// Pages written, as far as the medium can tell.
+    /// Number of written pages, as far as the medium knows.
     pub frontier: u32,
-    /// Where pages may be up to; a medium may tell nothing.
+    /// Upper bound of the written pages; a medium may not know a better one than the extent's size.
     pub end: u32,
-    /// What the first page is, if it is whole.
+    /// Identity of the first page, if it is intact.
     pub first: Option<First>,
-    /// Why nobody could tell what it holds: a part of the medium is lost, or its first page. It has nothing of a journal that
-    /// counts, so it is needed only if the manifest says so.
+    /// The error that hides the contents of the extent: a part of the medium is lost, or its first
+    /// page is unreadable. The extent holds no valid part of a journal, so it is needed only if the
+    /// manifest refers to it.
     pub doubt: Option<MediumError>,
-    /// What it was opened for, if that is the log or the manifest, and not enough of it is there.
+    /// The stream and the missing part of an extent that was opened for WAL or manifest, but of
+    /// which too little is readable.
     pub(crate) lost: Option<(Stream, Unreadable)>,
 }
 
-/// What the first page of an extent says.
+/// The kind and identity of an extent's first page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct First {
     pub kind: PageKind,
@@ -46,49 +49,50 @@ impl First {
         self.is.generation as u32
     }
 
-    /// Page `page` of the same extent, if that is of the journal: no run fills extents of others' journals further.
+    /// Returns the identity of `page` in the same extent of the journal. All pages of a journal
+    /// extent are of one run, because no run continues the journal extents of another run.
     fn sibling(&self, page: PageNo) -> Identity {
         Identity { page, ..self.is }
     }
 }
 
-/// What was found on a medium.
+/// The result of a scan.
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) extents: Vec<Found>,
-    /// The extents of the journal's medium, if it has one of its own.
+    /// The extents of the journal's medium, if it is a separate one.
     pub(crate) apart: Option<Vec<Found>>,
-    /// The store that its pages are of.
+    /// The store that owns the pages.
     pub id: StoreId,
-    /// The run that wrote the manifest in force; 0 where extents do not note runs.
+    /// The run that wrote the manifest in force; 0 if extents do not record runs.
     pub noted_run: u32,
-    /// The run that the recovery begins.
+    /// The run that this recovery begins.
     pub next_run: u32,
-    /// The checkpoint of the epoch in force, and the edits behind it.
+    /// The checkpoint of the epoch in force, followed by its edits.
     pub manifest: Vec<Vec<u8>>,
     /// Extents with pages of that epoch.
     pub(crate) manifest_extents: BTreeSet<ExtentId>,
-    /// Pages of the log.
+    /// Pages of the WAL.
     log: Vec<(ExtentId, GroupPage)>,
-    /// The runs of the medium in which extents of the log were opened, as far as they are known.
+    /// The runs of the medium in which WAL extents were opened, as far as they are known.
     log_opened_in: BTreeMap<ExtentId, u64>,
-    /// Pages of extents of the log that cannot be read.
+    /// Unreadable pages in WAL extents.
     unreadable: Vec<Unreadable>,
-    /// Pages of the last groups of log and manifest.
+    /// Pages of the last groups of WAL and manifest.
     last_groups: [Vec<(PageNo, PageImage)>; 2],
     planted: Planted,
 }
 
-/// Writes that were not in the index.
+/// The part of the WAL that is not in the index.
 #[derive(Debug)]
 pub struct FoundLog {
     /// Its groups, in order.
     pub groups: Vec<FoundGroup>,
-    /// Extents with groups that are needed, and the last group in each, in the order of groups.
+    /// Extents with needed groups, each with its last group, in group order.
     pub extents: Vec<(ExtentId, u64)>,
 }
 
-/// What keeps a store from opening of which something cannot be read.
+/// Converts a read error into the reason why the store cannot be opened.
 pub(super) fn of_read(error: MediumError) -> OpenError {
     match error {
         MediumError::Unreadable(page) => OpenError::Damaged(page, PageFault::Unreadable),
@@ -97,11 +101,12 @@ pub(super) fn of_read(error: MediumError) -> OpenError {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Looks at the whole medium. `None` if nothing was ever written to it.
+    /// Scans the whole medium. Returns `None` if nothing was ever written to it.
     ///
     /// # Errors
-    /// [`OpenError::NoManifest`], [`OpenError::DamagedJournal`], [`OpenError::ForeignJournal`],
-    /// [`OpenError::Medium`], or [`OpenError::JournalMedium`] where the journal has a medium of its own.
+    /// Returns [`OpenError::NoManifest`], [`OpenError::DamagedJournal`],
+    /// [`OpenError::ForeignJournal`], [`OpenError::Medium`], or, if the journal has a separate
+    /// medium, [`OpenError::JournalMedium`].
     pub async fn scan(&self) -> Result<Option<Scan>, OpenError> {
         let journal = self.journal();
         let extents = self.found_extents().await?;
@@ -120,7 +125,7 @@ impl<M: Medium> PageStore<M> {
         let FoundPages { pages: mut log, unreadable: unreadable_log } = log.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let newest = newest_epoch(&manifest, takes_torn);
-        // Without a manifest in force nobody knows what is not needed.
+        // Without a manifest in force, unneeded pages cannot be identified.
         let in_force = newest.as_ref().ok().and_then(Option::as_ref).map(|(epoch, _)| *epoch);
         let checked = journal.check_manifest(its_extents, &manifest, &unreadable, in_force).await;
         checked.map_err(of_journal)?;
@@ -134,7 +139,8 @@ impl<M: Medium> PageStore<M> {
                 return Err(OpenError::NoManifest);
             }
             Unreadable::check_all(&unreadable_log, |_| false).map_err(of_journal)?;
-            // What is in doubt a member knows that is away, or a page that cannot be read.
+            // The extents in doubt may be readable later: an absent member of the volume may have
+            // them, or the unreadable page.
             return all().find_map(|found| found.doubt).map_or(Ok(None), |why| Err(of_read(why)));
         };
         let id = store_of(its_extents)?;
@@ -142,7 +148,8 @@ impl<M: Medium> PageStore<M> {
         if apart.is_some() && extents.iter().any(is_foreign) {
             return Err(OpenError::ForeignJournal);
         }
-        // What lies about until its extents are erased is told from what is written next: no run gets its epoch again.
+        // Pages of dead groups remain until their extents are erased. A run number above all that
+        // were found distinguishes them from new pages.
         let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
         let runs = all().filter_map(|found| found.first).map(|first| first.is.run);
         let next_run = self.run_after(epochs.chain(runs).max().unwrap_or(0));
@@ -173,9 +180,10 @@ impl<M: Medium> PageStore<M> {
         }))
     }
 
-    /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
-    /// checkpoint: then there is no going on, unless the medium knows that there is something else in it. Such an extent is in doubt, and that
-    /// is all, as is any beside a journal of its own.
+    /// Reads the first page of each extent of the medium. On a medium that holds a journal, a lost
+    /// part may contain the newest checkpoint. The store then cannot be opened, unless the medium
+    /// knows that the extent was opened for another stream; such an extent is only in doubt. The
+    /// same holds for any extent of a data medium whose journal is on a separate medium.
     async fn found_extents(&self) -> Result<Vec<Found>, OpenError> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
@@ -206,9 +214,10 @@ impl<M: Medium> PageStore<M> {
         Ok(extents)
     }
 
-    /// What the first page of an extent is; `None` if it is not whole. Where any place can be written, a lost write
-    /// leaves a page of an earlier opening, which is as whole: then redundancy may say a newer one. Generations of an
-    /// extent grow within a run; the next one may not know how far they had.
+    /// Returns the identity of an extent's first page; `None` if it is not intact. On a medium with
+    /// in-place writes, a lost write leaves an intact page of an earlier opening; redundancy may
+    /// then hold a newer one. Generations of an extent grow within a run, but a later run may not
+    /// know the last generation, so runs are compared first.
     async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         let page = self.shape.page(id, 0);
         let read = self.medium.read(page, IoClass::Journal).await;
@@ -230,8 +239,10 @@ impl<M: Medium> PageStore<M> {
         if is_damaged { Box::pin(self.first_of_journal(id)).await } else { Ok(first) }
     }
 
-    /// What the first page of an extent of log or manifest was, by the next page that is whole. Without it all that the extent holds would count as never
-    /// written; with it the groups say whether the page is missing, or belongs to the last one, which a power cut tore.
+    /// Reconstructs the identity of the damaged first page of a WAL or manifest extent from the
+    /// next intact page. Without it the whole extent would count as never written. With it, the
+    /// groups show whether the page is missing or belongs to the last group, which a power cut
+    /// tore.
     async fn first_of_journal(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         for index in 1..self.shape.pages_per_extent {
             let page = self.shape.page(id, index);
@@ -245,9 +256,10 @@ impl<M: Medium> PageStore<M> {
         Ok(None)
     }
 
-    /// A page that cannot be read and not be rebuilt either may be one that was written and acknowledged: what is opened without it would be
-    /// the store of an earlier time, and nobody were told. Other media have pages that nobody was told of and that cannot be read
-    /// either: half programmed, or of a torn stripe.
+    /// Rejects the loss of a page that is unreadable and not recoverable from redundancy, if it may
+    /// have been written and acknowledged. Opening without it would silently restore an earlier
+    /// state of the store. On other media an unreadable page may also be one that was never
+    /// acknowledged: half programmed, or part of a torn stripe.
     fn check_lost(&self, page: PageNo, is_lost: bool) -> Result<(), OpenError> {
         if is_lost && self.medium.unreadable_is_lost(self.shape.extent_of(page)) {
             return Err(OpenError::Damaged(page, PageFault::Unreadable));
@@ -255,8 +267,8 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole. A page
-    /// on which there is nothing may be one whose write was lost.
+    /// Returns the result of `decode` for a page or for its copies from redundancy; `None` if none
+    /// is intact. Blank pages are also rebuilt, because their write may have been lost.
     async fn whole_or_rebuilt<T>(
         &self,
         page: PageNo,
@@ -275,12 +287,13 @@ impl<M: Medium> PageStore<M> {
         Ok(decoded)
     }
 
-    /// Writes what is `needed` of the last groups of log and manifest again, where any place can be written. All groups before them were
-    /// durable when they were written; they may have come to some members of a volume only, and not to what
-    /// is redundant of it: then the loss of a member would take what a recovery counts on.
+    /// Rewrites the `needed` pages of the last groups of WAL and manifest, on media with in-place
+    /// writes. All earlier groups were durable when the last ones were written. The last groups may
+    /// have reached only some members of a volume and not its redundancy: the loss of one member
+    /// would then lose data that this recovery relies on.
     ///
     /// # Errors
-    /// [`OpenError`] if a page beside them cannot be read; then nothing was written.
+    /// Returns [`OpenError`] if a neighbouring page is unreadable; nothing is written then.
     pub(crate) async fn write_last_groups(
         &self,
         scan: &Scan,
@@ -292,7 +305,7 @@ impl<M: Medium> PageStore<M> {
         }
         let extents = scan.apart.as_ref().unwrap_or(&scan.extents);
         let unit = journal.shape.append_unit;
-        // What was found is not read again: it may be of one member that cannot be read by now.
+        // Pages that the scan found are not read again: their only member may be unreadable by now.
         let found: BTreeMap<PageNo, PageImage> =
             scan.last_groups.iter().flatten().cloned().collect();
         let units: BTreeSet<(ExtentId, u32)> = found
@@ -301,7 +314,7 @@ impl<M: Medium> PageStore<M> {
             .filter(|(_, id)| needed.contains(id))
             .map(|(page, id)| (id, (page.0 - journal.shape.page(id, 0).0) / unit))
             .collect();
-        // All are read before any is written: a member that takes no writes is not asked any more after one.
+        // Reads all pages before the first write: a member that rejects a write is not read again.
         let mut images = Vec::with_capacity(units.len() * unit as usize);
         for (id, number) in &units {
             for at in number * unit..(number + 1) * unit {
@@ -314,7 +327,7 @@ impl<M: Medium> PageStore<M> {
         }
         for ((id, number), images) in units.iter().zip(images.chunks(unit as usize)) {
             let first = journal.shape.page(*id, number * unit);
-            // Where too few members take it, it stays as redundant as it is.
+            // If too few members accept the write, the redundancy stays as it is.
             let _ = journal.medium.append(first, images.to_vec(), IoClass::Journal).await;
         }
         for stream in [Stream::Log, Stream::Manifest] {
@@ -323,7 +336,8 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// A page of an extent that begins with `first`, if it or what redundancy says is whole; else what is there.
+    /// Returns an intact image of a page, own or from redundancy, in an extent that begins with
+    /// `first`; else the stored page.
     async fn best_image(&self, page: PageNo, first: Option<First>) -> Result<PageImage, OpenError> {
         let found = self.medium.read(page, IoClass::Journal).await;
         let own = first.map(|first| first.sibling(page));
@@ -334,12 +348,13 @@ impl<M: Medium> PageStore<M> {
         let there = found.clone();
         match self.whole_or_rebuilt(page, found, whole).await? {
             Some(best) => Ok(best),
-            // To write nothing over what cannot be read would be to lose it.
+            // A blank page written over an unreadable one would make its loss permanent.
             None => there.map_err(of_read),
         }
     }
 
-    /// Every whole page of groups of `kind`, from extents that begin with one, and those pages there that cannot be read.
+    /// Returns all intact pages of groups of `kind`, from extents that begin with one, and the
+    /// unreadable pages of these extents.
     async fn journal_pages(
         &self,
         extents: &[Found],
@@ -368,7 +383,8 @@ impl<M: Medium> PageStore<M> {
         Ok(all)
     }
 
-    /// Every whole page of groups up to `end` of an extent that begins with `first`, and the pages there that cannot be read.
+    /// Returns the intact pages of groups up to `end` in an extent that begins with `first`, and
+    /// its unreadable pages.
     async fn groups_in(
         &self,
         id: ExtentId,
@@ -384,7 +400,8 @@ impl<M: Medium> PageStore<M> {
             let reads: Vec<_> = numbers.map(read).collect();
             for (page, read) in reads {
                 let read = read.await;
-                // Behind a unit with nothing on it, and nothing to be rebuilt, nothing was written.
+                // No data exists after a whole append unit that is blank and not recoverable from
+                // redundancy.
                 let is_blank = read.as_ref().is_ok_and(|image| image.bytes().is_empty());
                 if is_blank && blank >= self.shape.append_unit {
                     continue;
@@ -408,14 +425,15 @@ impl<M: Medium> PageStore<M> {
     }
 }
 
-/// Pages of log or manifest.
+/// Pages of WAL or manifest.
 #[derive(Default)]
 struct FoundPages {
     pages: Vec<(PageNo, GroupPage)>,
     unreadable: Vec<Unreadable>,
 }
 
-/// What `decode` makes of a page that was read; `None` if it cannot be read, or is not whole.
+/// Returns the result of `decode` for a page that was read; `None` if it is unreadable or not
+/// intact.
 fn read_whole<T>(
     read: Result<PageImage, MediumError>,
     decode: impl Fn(&PageImage) -> Option<T>,
@@ -427,7 +445,7 @@ fn read_whole<T>(
     }
 }
 
-/// What a whole page says of itself.
+/// Returns the kind and identity of an intact page.
 pub(super) fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     let is = Identity { page, ..stamp(image.bytes())? };
     page::check(image, is).ok()?;
@@ -435,7 +453,7 @@ pub(super) fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     Some(First { kind, is })
 }
 
-/// The store that a manifest in these extents is of.
+/// Returns the store that owns the manifest in these extents.
 fn store_of(extents: &[Found]) -> Result<StoreId, OpenError> {
     let of_manifest = |first: &First| first.kind == PageKind::Manifest;
     let firsts = extents.iter().filter_map(|found| found.first);
@@ -447,7 +465,7 @@ fn store_of(extents: &[Found]) -> Result<StoreId, OpenError> {
     Ok(id)
 }
 
-/// The pages of the last group.
+/// Returns the pages of the last group.
 fn last_group(pages: &[(PageNo, GroupPage)]) -> Vec<(PageNo, PageImage)> {
     let order = |page: &GroupPage| (page.id.number, page.id.epoch);
     let last = pages.iter().map(|(_, page)| order(page)).max();
@@ -455,7 +473,7 @@ fn last_group(pages: &[(PageNo, GroupPage)]) -> Vec<(PageNo, PageImage)> {
     of_last.map(|(at, page)| (*at, page.image().clone())).collect()
 }
 
-/// The newest epoch whose checkpoint is whole, and its groups.
+/// Returns the newest epoch with a complete checkpoint, and its groups.
 fn newest_epoch(
     pages: &[(PageNo, GroupPage)],
     takes_torn: bool,
@@ -472,12 +490,12 @@ fn newest_epoch(
         if !groups.whole.is_empty() {
             return Ok(Some((epoch, groups)));
         }
-        // Power failed while this checkpoint was written: the one before it still holds.
+        // A power cut interrupted this checkpoint: the previous one is still in force.
     }
     Ok(None)
 }
 
-/// Takes the run, and where its log begins, off the checkpoint that a manifest begins with.
+/// Removes the [`RunStart`] from the checkpoint at the start of a manifest.
 fn split_off_run_start(mut manifest: Vec<Vec<u8>>) -> Result<(RunStart, Vec<Vec<u8>>), OpenError> {
     let checkpoint = manifest.first_mut().ok_or(OpenError::NoManifest)?;
     let (start, rest) = RunStart::split_off(checkpoint).ok_or(OpenError::BadDump)?;
@@ -486,17 +504,19 @@ fn split_off_run_start(mut manifest: Vec<Vec<u8>>) -> Result<(RunStart, Vec<Vec<
 }
 
 impl Scan {
-    /// Extents of the manifest in force. Those of other epochs are not kept: checkpoints that power cuts
-    /// end again and again would use up one extent after another.
+    /// Returns the extents of the manifest in force. Extents of other epochs are released:
+    /// checkpoints that power cuts interrupt repeatedly would otherwise use up one extent after
+    /// another.
     pub fn manifest_extents(&self) -> Vec<ExtentId> {
         self.manifest_extents.iter().copied().collect()
     }
 
-    /// The log from group `from` on. This has no pages of the log any more then: they may be as much as four memtables, and the
-    /// index is yet to be read.
+    /// Removes and returns the WAL from group `from` on. The pages are moved out to save memory:
+    /// they can be as large as four memtables, and the index is still to be read.
     ///
     /// # Errors
-    /// [`OpenError::DamagedJournal`]; [`OpenError::Damaged`] or [`MediumError::Gone`] if a page cannot be read that may be of it.
+    /// Returns [`OpenError::DamagedJournal`] if a page is missing; [`OpenError::Damaged`] or
+    /// [`MediumError::Gone`] if a page is unreadable that may be part of it.
     pub fn take_log_from(&mut self, from: u64) -> Result<FoundLog, OpenError> {
         let log = std::mem::take(&mut self.log);
         let with_from = log.iter().filter(|(_, page)| page.id.number == from);
@@ -528,7 +548,7 @@ impl From<EngineError> for OpenError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Corrupt(page, fault) => Self::Damaged(page, fault),
-            // Writes of the opening itself, or what has failed beside them.
+            // Errors of writes during the opening, or of concurrent background work.
             EngineError::Medium(error) | EngineError::ReadOnly(Failure::Medium(error)) => {
                 Self::Medium(error)
             }

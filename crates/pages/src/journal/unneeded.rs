@@ -1,4 +1,5 @@
-//! What of log and manifest cannot be read, and is not needed by what the medium knows of their extents.
+//! Unreadable pages of WAL and manifest that are not needed according to the medium's record of
+//! their extents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use crate::medium::{ExtentId, Medium, PageNo};
 use crate::store::PageStore;
 
 impl<M: Medium> PageStore<M> {
-    /// Checks that what cannot be read of the manifest is of earlier epochs than the one in force, of which some pages were found.
+    /// Checks that the unreadable pages of the manifest belong to earlier epochs than the one in
+    /// force, of which some pages were found.
     ///
     /// # Errors
     /// As [`Unreadable::check_all`].
@@ -33,7 +35,7 @@ impl<M: Medium> PageStore<M> {
             in_force.is_some_and(|epoch| page.is_before_epoch(epoch)) || page.is_before_run(begun)
         };
         let counts_as_old = |is_old| Unreadable::counts_as_old(is_old, self.planted);
-        // Reading the extent is for the few that nothing else is known of.
+        // The extent is read only for the few pages about which nothing else is known.
         for lost in unreadable.iter().filter(|page| !counts_as_old(is_old(page))) {
             let is_older = match (first, in_force) {
                 (Some(first), Some(epoch)) => self.is_of_older_epoch(lost.page, first, epoch).await,
@@ -44,19 +46,20 @@ impl<M: Medium> PageStore<M> {
         Ok(())
     }
 
-    /// The runs of the medium in which extents were opened that hold pages of the log, as far as they are known.
+    /// Returns the runs of the medium in which extents with WAL pages were opened, as far as they
+    /// are known.
     pub(super) fn opened_in(&self, log: &[(ExtentId, GroupPage)]) -> BTreeMap<ExtentId, u64> {
         let extents: BTreeSet<ExtentId> = log.iter().map(|(id, _)| *id).collect();
         let opened_in = |id: ExtentId| Some((id, self.medium.opened_for(id)?.run));
         extents.into_iter().filter_map(opened_in).collect()
     }
 
-    /// Whether the extent of a page was opened by the run that wrote the manifest in force, which begins with `first`, for an epoch before
-    /// that one: any of its pages says so.
+    /// Whether the extent of a page was opened by the run that wrote the manifest in force, which
+    /// begins with `first`, for an earlier epoch. Any readable page of that opening shows this.
     async fn is_of_older_epoch(&self, page: PageNo, first: First, epoch: u32) -> bool {
         let id = self.shape.extent_of(page);
         let Some(known) = self.medium.opened_for(id) else { return false };
-        // A run gives a generation of an extent once.
+        // Within a run each generation of an extent is used once.
         let is_of_opening = |found: &First| {
             found.kind == PageKind::Manifest
                 && found.is.run == first.is.run
@@ -73,7 +76,8 @@ impl<M: Medium> PageStore<M> {
         false
     }
 
-    /// The first run of the medium in which an extent was opened that has such pages; `None` if it is not known of one of them.
+    /// Returns the first run of the medium in which an extent with such pages was opened; `None` if
+    /// the run of any of them is unknown.
     fn opened_first(
         &self,
         pages: &[(PageNo, GroupPage)],

@@ -1,13 +1,16 @@
-//! Pages of log and manifest that cannot be read, and which of them are not needed.
+//! Unreadable pages of WAL and manifest, and the proof that some of them are not needed.
 //!
-//! An extent that the journal has given up keeps its pages where a medium takes releases for advice. One of them that cannot be
-//! read would end each opening. What it was is known by what is behind it: within one opening of an extent, places are handed out
-//! in order, each group behind the one before it, and a run fills no extent of another run's journal further. So a page belongs to no
-//! later group than a whole page behind it that is of the same opening. Where that is of a group that the log is not
-//! replayed from any more, or of an epoch before the one in force, the page is not needed either, whatever it was.
+//! On media that treat releases as hints, extents that the journal has released keep their pages.
+//! An unreadable page there would make every opening fail. The pages after it bound its group:
+//! within one opening of an extent, places are assigned in order, each group follows the one before
+//! it, and no run continues a journal extent of another run. So a page belongs to no later group
+//! than any intact page after it of the same opening. If that group is before the start of the
+//! replay, or its epoch is before the one in force, the page is not needed either.
 //!
-//! What is behind it must be of the same opening *as the page*. The first page of the extent says which opening is the newest: it is
-//! there before anything behind it is acknowledged. So this says nothing of first pages, nor of a page with nothing behind it.
+//! The later page must be of the same opening *as the unreadable page*. The first page of the
+//! extent identifies the newest opening, because it is written before any later page is
+//! acknowledged. So this proof does not work for first pages, nor for a page without pages after
+//! it.
 
 use crate::error::OpenError;
 use crate::format::page::PageFault;
@@ -15,20 +18,22 @@ use crate::journal::groups::{GroupId, GroupPage};
 use crate::medium::{MediumError, PageNo};
 use crate::planted::{Fault, Planted};
 
-/// A page that cannot be read, of an extent of log or manifest; if it is the first one, nor can what is behind it.
+/// An unreadable page of a WAL or manifest extent. If it is the first page, the rest of the extent
+/// is unreadable too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unreadable {
     pub page: PageNo,
-    /// The group that it is of is this one, or one before it; nobody knows without.
+    /// The page belongs to this group or an earlier one; `None` if that is unknown.
     latest: Option<GroupId>,
-    /// The run of the medium in which its extent was opened, if that is known.
+    /// The run of the medium in which the extent was opened, if known.
     opened_in: Option<u64>,
-    /// Whether a part of the medium is gone that has it.
+    /// Whether the part of the medium that holds the page is gone.
     is_gone: bool,
 }
 
 impl Unreadable {
-    /// Those `pages` of an extent that begins with page `first`, of which all others that are whole were `found`, both in order.
+    /// Returns the unreadable `pages` of an extent that begins with page `first`. `found` are all
+    /// its intact pages. Both are in order.
     pub(crate) fn among(
         first: PageNo,
         found: &[(PageNo, GroupPage)],
@@ -45,15 +50,16 @@ impl Unreadable {
         pages.iter().map(with_latest).collect()
     }
 
-    /// An extent that begins with page `first`, and of which not enough is there.
+    /// Returns the entry of an extent that begins with page `first` and of which too little is
+    /// readable.
     pub(crate) fn extent(first: PageNo, opened_in: u64, is_gone: bool) -> Self {
         Self { page: first, latest: None, opened_in: Some(opened_in), is_gone }
     }
 
-    /// Checks that all of these pages are old enough not to be needed.
+    /// Checks that all these pages are old enough to be unneeded.
     ///
     /// # Errors
-    /// [`OpenError::Damaged`], with the first that is not, or [`MediumError::Gone`].
+    /// Returns [`OpenError::Damaged`] with the first page that is not, or [`MediumError::Gone`].
     pub(crate) fn check_all(all: &[Self], is_old: impl Fn(&Self) -> bool) -> Result<(), OpenError> {
         match all.iter().find(|page| !is_old(page)) {
             Some(lost) if lost.is_gone => Err(MediumError::Gone.into()),
@@ -62,29 +68,30 @@ impl Unreadable {
         }
     }
 
-    /// Whether a page counts as old that is so by the rules.
+    /// Whether a page counts as old, given that the rules find it old or not; planted faults
+    /// override them.
     pub(crate) fn counts_as_old(is_old: bool, planted: Planted) -> bool {
         is_old && !planted.has(Fault::UnreadableIsNeeded) || planted.has(Fault::UnreadableIsOld)
     }
 
-    /// Whether its extent was opened before this run of the medium, in which what is needed begins. A run writes log and manifest only to
-    /// extents that it has opened itself.
+    /// Whether the extent was opened before `run`, the run of the medium in which the needed data
+    /// begins. A run writes WAL and manifest only to extents that it has opened itself.
     pub(crate) fn is_before_run(&self, run: Option<u64>) -> bool {
         self.opened_in.zip(run).is_some_and(|(opened_in, run)| opened_in < run)
     }
 
-    /// Whether it is of a group of the log before this one.
+    /// Whether the page belongs to a WAL group before `number`.
     pub(crate) fn is_before_group(&self, number: u64) -> bool {
         self.latest.is_some_and(|latest| latest.number < number)
     }
 
-    /// Whether it is of an epoch before this one.
+    /// Whether the page belongs to an epoch before `epoch`.
     pub(crate) fn is_before_epoch(&self, epoch: u32) -> bool {
         self.latest.is_some_and(|latest| latest.epoch < epoch)
     }
 }
 
-/// Whether pages follow one another as one run writes them. Two runs may have drawn the same number.
+/// Whether these pages can be the output of one run. Two runs may have drawn the same number.
 fn are_of_one_writer(found: &[(PageNo, GroupPage)]) -> bool {
     let follows = |pair: &[(PageNo, GroupPage)]| {
         let ((_, before), (_, next)) = (&pair[0], &pair[1]);
@@ -104,7 +111,7 @@ mod tests {
 
     const PAYLOAD: u32 = 108;
 
-    /// The pages of groups of these numbers, of so many bytes, from the first place on.
+    /// Returns the pages of groups with these numbers and lengths in bytes, from place 0 on.
     fn written(epoch: u32, groups: &[(u64, usize)]) -> Vec<(PageNo, GroupPage)> {
         let pages = groups.iter().flat_map(|&(number, bytes)| {
             let (id, bytes) = (GroupId { epoch, number }, vec![number as u8; bytes]);
@@ -118,7 +125,7 @@ mod tests {
         Unreadable::among(PageNo(0), found, &[PageNo(lost)], Some(7))[0]
     }
 
-    /// Whether the page at `lost` is of a group before `from`, by what is left.
+    /// Whether the page at `lost` is proved to be of a group before `from` by the other pages.
     fn is_before(mut found: Vec<(PageNo, GroupPage)>, lost: u32, from: u64) -> bool {
         found.retain(|(page, _)| page.0 != lost);
         one(&found, lost).is_before_group(from)
@@ -138,7 +145,8 @@ mod tests {
 
     #[test]
     fn what_two_runs_left_in_an_extent_says_nothing() {
-        // The second run wrote two short groups over the long first one, and its second is lost.
+        // The second run wrote two short groups over the long first one, and its second group is
+        // lost.
         let (first, second) = (written(3, &[(5, 300), (6, 10)]), written(3, &[(5, 10), (6, 10)]));
         let both = || second.iter().cloned().chain(first[2..].iter().cloned()).collect::<Vec<_>>();
         assert!(!is_before(both(), 1, 6), "it is of group 6");
