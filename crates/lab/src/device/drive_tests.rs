@@ -259,25 +259,6 @@ fn reads_after_the_drive_has_left_its_window_stand_apart() {
 }
 
 #[test]
-fn a_window_that_the_drive_ends_by_its_time_ends_for_reads_as_well() {
-    let reads = StreamSpec {
-        name: "reads".to_owned(),
-        operations_per_second: Some(1_000.0),
-        duration_s: Some(2.0),
-        ..StreamSpec::new(Rw::RandRead)
-    };
-    let windows = vec![WindowStep { at_s: 1.0, set: 1, to: WindowName::Dtwin }];
-    let mut spec = spec("vigil-15gb", Job { windows, ..Job::new("t", vec![reads]) });
-    spec.profile.plm.as_mut().expect("it has windows").dtwin_time_max_ms = 300;
-    let result = DeviceResult::new(&spec, &report(&spec));
-    let reads = &result.streams[0].directions["read"];
-    let count = |part: &Option<LatencySummary>| part.as_ref().map_or(0, |part| part.count);
-    let (inside, left) = (count(&reads.latency_in_dtwin), count(&reads.latency_after_drive_left));
-    assert!((290..=301).contains(&inside), "0.3 s: {inside}, {left}");
-    assert!((600..=701).contains(&left), "the rest of the second: {inside}, {left}");
-}
-
-#[test]
 fn pictures_have_their_numbers_beside_them() {
     let name = "reads, mostly".to_owned();
     let mixed =

@@ -90,8 +90,6 @@ fn collection_keeps_no_more_free_than_a_full_drive_has_to_spare() {
         ("vigil-15gb", "stop_free_percent", "90.0", true),
         // Without windows `stop_free_percent` has no effect.
         ("baseline-15gb", "stop_free_percent", "20.0", false),
-        // There collection begins and ends at the lower one.
-        ("baseline-15gb", "start_free_percent", "20.0", true),
     ] {
         let words = with(name, key, percent);
         assert_eq!(words.contains("of a set free, and a full drive has"), is_refused, "{words}");
