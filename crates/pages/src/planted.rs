@@ -1,5 +1,5 @@
 //! Planted faults of the page layer: deliberate bugs that the model tests must catch. Compiled in
-//! only with the feature `planted-faults`, which only tests enable.
+//! only with the feature `test-hooks`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

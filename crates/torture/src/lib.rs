@@ -15,7 +15,7 @@
 //!  fault ......... a bug to plant
 //!  tally ......... event counters
 //! ```
-//! Trials are deterministic by seed. Bugs are planted only with the feature `planted-faults`.
+//! Trials are deterministic by seed.
 
 #![forbid(unsafe_code)]
 

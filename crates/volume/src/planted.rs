@@ -1,5 +1,5 @@
 //! Planted faults: deliberate bugs that the trials must catch. Compiled in only with the feature
-//! `planted-faults`, which only tests enable.
+//! `test-hooks`, which only tests enable.
 
 /// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

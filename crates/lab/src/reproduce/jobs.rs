@@ -13,7 +13,7 @@ use super::{Plan, Simulation, Watcher};
 pub struct Job<'a, T> {
     /// What is simulated.
     pub name: String,
-    /// All that its result depends on, in words, if it is kept.
+    /// All that its result depends on, if it is kept.
     pub settings: Option<Value>,
     /// Does it.
     pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,

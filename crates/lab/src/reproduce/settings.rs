@@ -3,12 +3,11 @@
 //! Keys are those of files and properties that users write, not names of Rust fields. What has its default is left out, so that a
 //! new option with a default changes no settings.
 
+use design::IndexOptions;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use workload::{Arrivals, ClientOptions, CoreWorkload, Pace};
-
-use design::IndexOptions;
 
 use super::stand::StandSpec;
 use crate::bench::BenchSpec;
@@ -81,20 +80,29 @@ pub(super) fn of_runs(runs: &[(&str, CoreWorkload)]) -> Value {
 
 /// The settings of a bench. Requires: it replays no trace, because no reproduction does.
 pub(super) fn of_bench(spec: &BenchSpec) -> Value {
-    let BenchSpec { configuration, design, platform, workload_name, workload, clients, .. } = spec;
-    let BenchSpec { trace, seed, precondition, ages, at_rest, sample_every, .. } = spec;
+    // Without `..`, here and below: a new field is one of the settings, or it is left out on purpose.
+    let BenchSpec {
+        configuration,
+        design,
+        platform,
+        workload_name,
+        workload,
+        clients,
+        trace,
+        seed,
+        precondition,
+        ages,
+        at_rest,
+        sample_every,
+    } = spec;
     assert!(trace.is_none(), "a trace is none of the settings");
     let mut settings = json!({
         "configuration": configuration, "design": of_file(design), "platform": of_platform(platform),
         "name": workload_name, "workload": plain(workload), "clients": of_clients(clients), "seed": seed,
         "precondition": precondition.name(),
+        "ages": ages.then_some(true), "at_rest": at_rest.then_some(true),
         "sample_every_ns": sample_every.map(|every| every.0),
     });
-    for (key, is_so) in [("ages", *ages), ("at_rest", *at_rest)] {
-        if is_so {
-            settings[key] = is_so.into();
-        }
-    }
     leave_out_nulls(&mut settings);
     settings
 }
@@ -104,11 +112,20 @@ fn of_platform(platform: &Platform) -> Value {
         Platform::KvDrive(device) => return of_file(&**device),
         Platform::Host(storage) => storage,
     };
-    let host::Storage { drive, host, partitions, arrangement, journal, windows, .. } = &**storage;
+    let host::Storage {
+        drive,
+        host,
+        partitions,
+        arrangement,
+        journal,
+        windows,
+        plm_cache_bytes,
+        hedge_after_us,
+    } = &**storage;
     json!({
         "device": of_file(drive), "host": of_file(host), "partitions": partitions, "arrangement": arrangement,
-        "journal": journal, "windows": windows, "plm_cache_bytes": storage.plm_cache_bytes,
-        "hedge_after_us": storage.hedge_after_us,
+        "journal": journal, "windows": windows, "plm_cache_bytes": plm_cache_bytes,
+        "hedge_after_us": hedge_after_us,
     })
 }
 

@@ -6,8 +6,8 @@
 //! 4..8   the page's own number: detects misdirected reads and writes
 //! 8..12  generation of its extent: detects pages from an earlier use of the extent
 //! 12..16 identity of the store: detects pages of another store
-//! 16..20 run of the store in which the page was assigned, on a medium with in-place writes; else 0:
-//!        detects pages of an earlier run that gave the extent the same generation
+//! 16..20 run of the store in which the page was assigned, on a medium with in-place writes;
+//!        else 0: detects pages of an earlier run that gave the extent the same generation
 //! 20..22 length: bytes stored, including this header; the rest of the page is padding
 //! 22     kind
 //! 23     version of this format

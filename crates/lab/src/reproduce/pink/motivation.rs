@@ -12,6 +12,7 @@ use std::rc::Rc;
 use design::Design;
 use host::{HostProfile, Storage};
 use kvssd::DeviceProfile;
+use serde::Deserialize;
 use serde_json::json;
 use ssd::SsdProfile;
 use workload::{ClientOptions, OpKind, RunReport, Stop};
@@ -19,7 +20,7 @@ use workload::{ClientOptions, OpKind, RunReport, Stop};
 use super::system::{Cell, Change, System, cell, device, sized, stand_spec};
 use super::{SYSTEMS, Size};
 use crate::bench::{self, BenchSpec, Observer};
-use crate::device::{self as jobs_on_drives, Before, DeviceSpec, Direction, Rw, StreamSpec};
+use crate::device::{self as jobs_on_drives, Before, DeviceSpec, Direction, StreamSpec};
 use crate::platform::{DEFAULT_HOST, Platform};
 use crate::reproduce::Plan;
 use crate::reproduce::benched::{Nobody, divided};
@@ -67,7 +68,7 @@ pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, Syste
     for workload in [READS_OF_KEYS, "c"] {
         jobs.push(on_host(plan, &size, &drive, workload)?);
     }
-    jobs.push(on_block_drive(plan, &size, drive));
+    jobs.push(on_block_drive(plan, &size, drive)?);
     Ok(jobs)
 }
 
@@ -176,22 +177,25 @@ fn run_cell(workload: &str, run: &RunReport) -> Cell {
 }
 
 /// The block drive, full and written in order: random reads of a block, as fio does them.
-fn on_block_drive<'a>(plan: &Plan<'a>, size: &Size, drive: SsdProfile) -> Job<'a, System> {
-    let reads = StreamSpec {
-        name: "reads".to_owned(),
-        depth: Some(DEPTH as u32),
-        operations: Some(size.operations),
-        norandommap: true,
-        ..StreamSpec::new(Rw::RandRead)
-    };
+fn on_block_drive<'a>(
+    plan: &Plan<'a>,
+    size: &Size,
+    drive: SsdProfile,
+) -> Result<Job<'a, System>, Failure> {
+    // The stream is made of its settings, so that neither can change without the other.
+    let stream = json!({
+        "rw": "randread", "depth": DEPTH, "operations": size.operations, "norandommap": true,
+    });
+    let reads = StreamSpec::deserialize(&stream).map_err(|error| error.to_string())?;
+    let reads = StreamSpec { name: "reads".to_owned(), ..reads };
     let mut job = jobs_on_drives::Job::new("random reads", vec![reads]);
     job.precondition = Before::Sequential;
     let spec = DeviceSpec { profile: drive, job, seed: plan.seed };
     let settings = json!({
         "device": settings::of_file(&spec.profile), "precondition": spec.job.precondition.name(), "seed": spec.seed,
-        "stream": { "rw": "randread", "depth": DEPTH, "operations": size.operations, "norandommap": true },
+        "stream": stream,
     });
-    kept(plan.keeper, "block drive: random reads".to_owned(), settings, move || {
+    Ok(kept(plan.keeper, "block drive: random reads".to_owned(), settings, move || {
         let report = jobs_on_drives::run(&spec, |_| ()).map_err(|error| error.to_string())?;
         let stream = &report.streams[0];
         let reads = stream.direction(Direction::Read).ok_or("it read nothing")?;
@@ -205,5 +209,5 @@ fn on_block_drive<'a>(plan: &Plan<'a>, size: &Size, drive: SsdProfile) -> Job<'a
         };
         let (design, name) = ("block".to_owned(), "block drive".to_owned());
         Ok(System { design, name, load: None, cells: vec![cell], levels: None })
-    })
+    }))
 }
