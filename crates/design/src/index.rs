@@ -4,11 +4,9 @@ use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
 use pages::{
     Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError,
-    StoreId, Surroundings, WriteOptions,
+    Planted, StoreId, Surroundings, WriteOptions,
 };
 use runtime::{Handle, Nanos, Runtime};
-
-use crate::Planted;
 
 /// The kind of an index, with its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,13 +121,11 @@ pub struct IndexSetup<M> {
 impl<M> IndexSetup<M> {
     fn lsm(self, options: Options) -> Setup<M> {
         let Self { handle, medium, surroundings, cpu, accelerator, planted, id } = self;
-        let planted = planted.of_lsm();
         Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id }
     }
 
     fn hash(self, options: HashOptions) -> HashSetup<M> {
         let Self { handle, medium, surroundings, cpu, accelerator: _, planted, id } = self;
-        let planted = planted.of_hash();
         HashSetup { handle, medium, options, surroundings, cpu, planted, id }
     }
 }

@@ -11,8 +11,6 @@
 
 mod design;
 mod index;
-mod planted;
 
 pub use design::Design;
 pub use index::{Index, IndexOptions, IndexSetup};
-pub use planted::Planted;

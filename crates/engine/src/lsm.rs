@@ -71,7 +71,6 @@ use pages::medium::{Medium, Shape};
 use pages::operations::{BatchOptions, Lookup, Reads, WriteOptions, check_key};
 use pages::stats::EngineStats;
 use pages::store::{Lack, PageStore};
-use planted::Planted;
 use runtime::{IoClass, Nanos};
 
 use crate::format::inlining::Inlining;
@@ -89,7 +88,7 @@ use crate::lsm::snapshot::Snapshots;
 use crate::lsm::tables::Tables;
 use crate::lsm::version::Version;
 use crate::options::{IteratorOptions, Options};
-use crate::planted::Fault;
+use crate::planted::Planted;
 use crate::sizing::pair::Pair;
 use crate::sizing::{LevelPlan, Room, SizingInput, input_for};
 use pages::options::Surroundings;
@@ -112,7 +111,7 @@ pub(crate) struct Inner<M> {
     pub surroundings: Surroundings,
     /// Memory budget of the index without caches, which have a separate budget, in bytes.
     pub index_budget: u64,
-    pub planted: Planted<Fault>,
+    pub planted: Planted,
     /// The rule by which values are stored inline.
     pub inlining: Inlining,
     /// The size of groups in the last level, if the design has groups.
@@ -197,7 +196,7 @@ impl<M: Medium> Engine<M> {
         surroundings: Surroundings,
         plan: LevelPlan,
         accelerator: Option<Accelerator>,
-        planted: Planted<Fault>,
+        planted: Planted,
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);

@@ -53,7 +53,6 @@ use pages::medium::{ExtentId, Medium, PageNo, Stream};
 use pages::operations::{Lookup, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
-use planted::Planted;
 use runtime::{Nanos, Notify};
 
 use crate::bucket::BucketFormat;
@@ -63,7 +62,7 @@ use crate::hash::page_set::PageSet;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
 use crate::options::HashOptions;
-use crate::planted::Fault;
+use crate::planted::Planted;
 use crate::stats::HashStats;
 
 /// The directory keeps the address of each bucket page.
@@ -84,7 +83,7 @@ pub(crate) struct Inner<M> {
     pub store: Rc<PageStore<M>>,
     pub front: Front<M>,
     pub options: HashOptions,
-    pub planted: Planted<Fault>,
+    pub planted: Planted,
     pub table: Table,
     pub buckets: BucketFormat,
     /// Where each bucket page is; nowhere as long as nothing was written to it.

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use design::{Index, IndexOptions, IndexSetup, Planted, either};
+use design::{Index, IndexOptions, IndexSetup, either};
 use engine::{EngineIterator, Step};
+use pages::Planted;
 use pages::{
     Cpu, EngineError, LogSync, Medium, OpenError, StoreId, Surroundings, Value, WriteOptions,
 };

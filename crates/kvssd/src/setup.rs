@@ -3,9 +3,10 @@
 use std::fmt;
 use std::rc::Rc;
 
-use design::{IndexOptions, IndexSetup, Planted};
+use design::{IndexOptions, IndexSetup};
 use firmware::Reserve;
 use flash::Flash;
+use pages::Planted;
 use pages::{Cpu, Durability, OpenError, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 

@@ -235,7 +235,7 @@ fn on_media(
         index: spec.design.index(),
         expected_key_bytes: expected.key as u32,
         expected_value_bytes: expected.value,
-        planted: design::Planted::default(),
+        planted: pages::Planted::default(),
         id,
     };
     let handle = rt.handle();

@@ -42,6 +42,7 @@ mod notify;
 mod oneshot;
 mod page_image;
 mod permutation;
+pub mod planted;
 mod prefetch;
 mod real;
 mod resource;

@@ -70,4 +70,4 @@ impl Fault {
 }
 
 /// The planted fault, if any.
-pub type Planted = planted::Planted<Fault>;
+pub type Planted = runtime::planted::Planted<Fault>;

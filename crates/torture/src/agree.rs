@@ -22,7 +22,7 @@ pub fn outcome(
     fault: Option<Fault>,
 ) -> Result<Result<Tally, trial::Complaint>, String> {
     catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault)))
-        .map_err(|panic| format!("panic: {}", planted::panic_text(&*panic)))
+        .map_err(|panic| format!("panic: {}", runtime::planted::panic_text(&*panic)))
 }
 
 /// Runs the trials of `LEVELHEAD_TRIALS` seeds from `LEVELHEAD_FIRST` on, or only that of

@@ -1,12 +1,12 @@
 //! The bugs that can be planted in a host's store and in the layers below.
 
+use runtime::planted::Planted;
+
 /// A bug to plant, by the crate that contains it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A bug in pages, log or manifest.
-    Pages(pages::Fault),
-    /// A bug in the tree.
-    Tree(engine::Fault),
+    /// A bug in the engine.
+    Engine(pages::Fault),
     /// A bug in the volume or its windows.
     Volume(volume::Fault),
     /// A bug in the drives.
@@ -15,14 +15,11 @@ pub enum Fault {
 
 impl Fault {
     /// Returns the bug to plant in the store.
-    pub(crate) fn in_store(fault: Option<Self>) -> design::Planted {
-        let mut planted = design::Planted::default();
+    pub(crate) fn in_store(fault: Option<Self>) -> pages::Planted {
         match fault {
-            Some(Self::Pages(fault)) => planted.pages = plant(fault),
-            Some(Self::Tree(fault)) => planted.tree = plant(fault),
-            Some(Self::Volume(_) | Self::Drive(_)) | None => {}
+            Some(Self::Engine(fault)) => plant(fault),
+            _ => pages::Planted::default(),
         }
-        planted
     }
 
     /// Returns the bug to plant in the volume.
@@ -43,6 +40,6 @@ impl Fault {
 }
 
 /// Plants a bug.
-fn plant<F: Copy + PartialEq>(fault: F) -> planted::Planted<F> {
-    planted::Planted::new(fault)
+fn plant<F: Copy + PartialEq>(fault: F) -> Planted<F> {
+    Planted::new(fault)
 }

@@ -135,7 +135,7 @@ impl<M: Medium> Engine<M> {
         if needed > available {
             return Err(OpenError::CachesDoNotFit { needed, available });
         }
-        let store = PageStore::new(handle, medium, cpu, planted.pages, id);
+        let store = PageStore::new(handle, medium, cpu, planted, id);
         if let Some(journal) = journal {
             assert!(options.durability == Durability::Log, "a design without a log has no journal");
             store.set_journal(journal);
@@ -151,7 +151,7 @@ impl<M: Medium> Engine<M> {
             let pinned_levels = options.pinned_levels;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels });
         }
-        Ok(Self::from_parts(store, options, surroundings, plan, accelerator, planted.tree))
+        Ok(Self::from_parts(store, options, surroundings, plan, accelerator, planted))
     }
 
     pub(crate) fn start_tasks(&self) {

@@ -78,7 +78,7 @@ fn opens(
     for life in 0..2 {
         let rt = Runtime::new(9 + life);
         let (mut setup, expected) = (logged(&rt, medium(&rt, &cells)), all.clone());
-        setup.planted.pages = fault.map_or_else(Planted::default, Planted::new);
+        setup.planted = fault.map_or_else(Planted::default, Planted::new);
         let written = rt.block_on(async move {
             let engine = match Engine::open(setup).await {
                 Ok(engine) => engine,

@@ -46,7 +46,7 @@ fn options(design: &str) -> StoreOptions {
         index: design.index(),
         expected_key_bytes: 16,
         expected_value_bytes: 400,
-        planted: design::Planted::default(),
+        planted: pages::Planted::default(),
         id: StoreId(7),
     }
 }

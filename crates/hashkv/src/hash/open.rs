@@ -112,7 +112,7 @@ impl<M: Medium> HashEngine<M> {
         let HashSetup { handle, medium, options, surroundings, cpu, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
-        let store = PageStore::new(handle, medium, cpu, planted.pages, id);
+        let store = PageStore::new(handle, medium, cpu, planted, id);
         let shape = store.shape;
         let buckets = BucketFormat::new(&shape, store.format);
         let pair = surroundings.expected_key_bytes + surroundings.expected_value_bytes;
@@ -149,7 +149,7 @@ impl<M: Medium> HashEngine<M> {
             front: Front::new(Rc::clone(&store), limits),
             store,
             options,
-            planted: planted.table,
+            planted,
             table,
             buckets,
             directory: RefCell::new(vec![None; table.pages as usize]),

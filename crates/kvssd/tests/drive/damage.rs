@@ -9,8 +9,8 @@ use kvssd::{DeviceProfile, DriveOptions};
 use trial::{Complaint, Kind};
 
 use crate::answers::of_status;
-use crate::fault::Fault;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
+use pages::Fault;
 
 const KEYS: u64 = 600;
 /// Enough keys for every level, and for collections as soon as more is written.

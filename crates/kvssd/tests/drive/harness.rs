@@ -12,7 +12,7 @@ use runtime::{JoinHandle, Rng, Runtime};
 use trial::Complaint;
 
 use crate::answers::of_recovery;
-use crate::fault::Fault;
+use pages::Fault;
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {
@@ -119,7 +119,7 @@ pub(crate) fn small_hash_options() -> DriveOptions {
 
 /// Small options with a deliberate bug.
 pub(crate) fn with_fault(fault: Option<Fault>) -> DriveOptions {
-    DriveOptions { planted: Fault::planted(fault), ..small_options() }
+    DriveOptions { planted: crate::fault::planted(fault), ..small_options() }
 }
 
 /// Returns the LSM-tree of a drive.

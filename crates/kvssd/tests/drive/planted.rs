@@ -6,17 +6,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use design::IndexOptions;
-use engine::Fault as InTree;
 use engine::{Options, Preemption};
-use hashkv::Fault as InTable;
-use pages::Fault as InPages;
 use runtime::Nanos;
 
 use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
-use crate::fault::Fault;
 use crate::model::number;
 use crate::shape::{Cuts, Shape};
 use crate::trial::run_trial;
+use pages::Fault;
 use trial::{Complaint, Kind};
 
 /// Seeds within which a fault must show.
@@ -26,70 +23,51 @@ const WITHIN: u64 = 200;
 /// it. Panics do not count either: a client does not see the engine's assertions.
 fn kinds(fault: Fault) -> &'static [Kind] {
     match fault {
-        Fault::Pages(fault) => kinds_of_pages(fault),
-        Fault::Tree(fault) => kinds_of_tree(fault),
-        Fault::Table(fault) => kinds_of_table(fault),
-    }
-}
-
-fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
-    match fault {
-        InPages::SkipChecksum => &[Kind::Foreign],
+        Fault::SkipChecksum => &[Kind::Foreign],
         // The reader finds an empty page or another page in place of its own, and detects that.
-        InPages::ReleaseEarly
-        | InPages::ReadWithoutEpoch
-        | InPages::ReleaseUnderSnapshot
-        | InPages::MoveUnderSnapshot
-        | InPages::PublishBeforeDurable
-        | InPages::ReleaseBeforeMoved => &[Kind::Corrupt],
-        InPages::CollectWithoutRecheck | InPages::DeleteNotLogged => &[Kind::Stale],
+        Fault::ReleaseEarly
+        | Fault::ReadWithoutEpoch
+        | Fault::ReleaseUnderSnapshot
+        | Fault::MoveUnderSnapshot
+        | Fault::PublishBeforeDurable
+        | Fault::ReleaseBeforeMoved => &[Kind::Corrupt],
+        Fault::CollectWithoutRecheck | Fault::DeleteNotLogged => &[Kind::Stale],
         // The newest write is lost: the previous value is found, or none if there was none.
-        InPages::DumpWithoutFrozen
-        | InPages::AcknowledgeEarly
+        Fault::DumpWithoutFrozen
+        | Fault::AcknowledgeEarly
         // An older page in place of a segment leads to older values, or to none.
-        | InPages::BelieveStalePages => &[Kind::Lost, Kind::Stale],
+        | Fault::BelieveStalePages => &[Kind::Lost, Kind::Stale],
         // Of two unacknowledged writes the later one exists, and the earlier one does not.
-        InPages::TableBeforeLog => &[Kind::Lost],
+        Fault::TableBeforeLog => &[Kind::Lost],
         // The journal is checked as a whole when it is read: missing or torn parts are detected
         // there.
-        InPages::TrimLogEarly
-        | InPages::TakeTornGroup
-        | InPages::ReplayTrimmedLog
-        | InPages::CommitBeforeSegments => &[Kind::Unopened],
+        Fault::TrimLogEarly
+        | Fault::TakeTornGroup
+        | Fault::ReplayTrimmedLog
+        | Fault::CommitBeforeSegments => &[Kind::Unopened],
         // The index of a table is read when the store is opened, its other pages later.
-        InPages::CommitBeforeTables => &[Kind::Unopened, Kind::Corrupt],
-        InPages::UnreadableIsOld | InPages::UnreadableIsNeeded => {
-            unreachable!("they are left to crate `engine`")
-        }
-    }
-}
-
-fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
-    match fault {
-        InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
+        Fault::CommitBeforeTables => &[Kind::Unopened, Kind::Corrupt],
+        Fault::DropTombstonesEarly | Fault::CompactNewestAlone | Fault::MergedL0GoesFirst => {
             &[Kind::Stale]
         }
         // L0 is never compacted again.
-        InTree::DiscardedKeepsClaim => &[Kind::Hung],
+        Fault::DiscardedKeepsClaim => &[Kind::Hung],
         // A cache that ignores generations returns the former contents of a segment's place; if
         // entries are lost before they are merged, older entries below reappear.
-        InTree::DiscardedIsPublished
-        | InTree::SequenceGoesBack
-        | InTree::CacheForgetsGenerations
+        Fault::DiscardedIsPublished
+        | Fault::SequenceGoesBack
+        | Fault::CacheForgetsGenerations
         // An older memtable is merged over newer entries, or dropped before it is merged.
-        | InTree::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
-        InTree::FilterForgetsKeys | InTree::ColumnForgetsKeys => &[Kind::Lost],
-        InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
-        InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
-        InTree::CheckpointBeforeDurable => unreachable!("it is left to crate `torture`"),
-    }
-}
-
-fn kinds_of_table(fault: InTable) -> &'static [Kind] {
-    match fault {
-        InTable::HashForgetsDirtyPages => &[Kind::Lost, Kind::Stale],
-        InTable::HashSkipsKeyCompare => &[Kind::Lost],
-        InTable::HashForgetsUprooted => &[Kind::Leak],
+        | Fault::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
+        Fault::FilterForgetsKeys | Fault::ColumnForgetsKeys => &[Kind::Lost],
+        Fault::OverwriteUnderSnapshot | Fault::ReadPastSnapshot => &[Kind::Iterator],
+        Fault::ReleaseBeforeNoted | Fault::TrimLogBeforeCommit => &[Kind::Unopened],
+        Fault::HashForgetsDirtyPages => &[Kind::Lost, Kind::Stale],
+        Fault::HashSkipsKeyCompare => &[Kind::Lost],
+        Fault::HashForgetsUprooted => &[Kind::Leak],
+        Fault::UnreadableIsOld | Fault::UnreadableIsNeeded | Fault::CheckpointBeforeDurable => {
+            unreachable!("drives do not show it")
+        }
     }
 }
 
@@ -97,7 +75,7 @@ fn kinds_of_table(fault: InTable) -> &'static [Kind] {
 fn every_planted_fault_is_caught_by_what_it_does() {
     let only = number("LEVELHEAD_FAULT");
     let seeds = number("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
-    let faults = (0..).zip(Fault::all());
+    let faults = (0..).zip(crate::fault::faults());
     for (number, fault) in faults.filter(|(number, _)| only.is_none_or(|only| only == *number)) {
         let kinds = kinds(fault);
         let mut others = 0;
@@ -124,57 +102,51 @@ fn every_planted_fault_is_caught_by_what_it_does() {
 fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
     let trial = || match fault {
         // Need damaged pages, which ordinary trials do not have.
-        Fault::Pages(InPages::SkipChecksum) => damage_is_caught(seed, Some(fault)),
-        Fault::Pages(InPages::BelieveStalePages) => misplaced_pages_are_caught(seed, Some(fault)),
+        Fault::SkipChecksum => damage_is_caught(seed, Some(fault)),
+        Fault::BelieveStalePages => misplaced_pages_are_caught(seed, Some(fault)),
         _ => run_trial(seed, &shape(seed, fault), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
         Ok(Err(complaint)) => Some(Ok(complaint)),
-        Err(panic) => Some(Err(::planted::panic_text(&*panic).to_owned())),
+        Err(panic) => Some(Err(runtime::planted::panic_text(&*panic).to_owned())),
     }
 }
 
 /// Returns a drive that a fault can harm, and clients that will detect it.
 fn shape(seed: u64, fault: Fault) -> Shape {
     match fault {
-        Fault::Pages(InPages::ReleaseEarly | InPages::ReadWithoutEpoch) => late_reads(seed, 1_400),
+        Fault::ReleaseEarly | Fault::ReadWithoutEpoch => late_reads(seed, 1_400),
         // Moved objects are being overwritten.
-        Fault::Pages(InPages::CollectWithoutRecheck) => late_reads(seed, 500),
+        Fault::CollectWithoutRecheck => late_reads(seed, 500),
         // One of the designs with filters.
-        Fault::Tree(InTree::FilterForgetsKeys) => {
-            Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }
-        }
-        Fault::Tree(InTree::ColumnForgetsKeys) => {
+        Fault::FilterForgetsKeys => Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) },
+        Fault::ColumnForgetsKeys => {
             Shape { scanners: 0, ..Shape::of_seed(seed).with_columns(seed) }
         }
-        Fault::Table(_) => Shape::of_hash_seed(seed),
+        Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
+            Shape::of_hash_seed(seed)
+        }
         // Scanners might detect a loss before other clients, and report it as their own symptom.
-        Fault::Pages(
-            InPages::TrimLogEarly
-            | InPages::TakeTornGroup
-            | InPages::ReplayTrimmedLog
-            | InPages::CommitBeforeSegments
-            | InPages::DeleteNotLogged
-            | InPages::AcknowledgeEarly
-            | InPages::ReleaseBeforeMoved,
-        )
-        | Fault::Tree(
-            InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit,
-        ) => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
-        Fault::Pages(InPages::CommitBeforeTables) => {
-            Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
-        }
-        Fault::Tree(InTree::FlushOutOfTurn) => side_by_side(seed),
-        Fault::Tree(InTree::CompactNewestAlone) => {
-            Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
-        }
-        Fault::Tree(InTree::MergedL0GoesFirst) => Shape::of_crowded_tables_seed(seed),
-        Fault::Tree(InTree::CacheForgetsGenerations) => {
+        Fault::TrimLogEarly
+        | Fault::TakeTornGroup
+        | Fault::ReplayTrimmedLog
+        | Fault::CommitBeforeSegments
+        | Fault::DeleteNotLogged
+        | Fault::AcknowledgeEarly
+        | Fault::ReleaseBeforeMoved
+        | Fault::SequenceGoesBack
+        | Fault::ReleaseBeforeNoted
+        | Fault::TrimLogBeforeCommit => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
+        Fault::CommitBeforeTables => Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) },
+        Fault::FlushOutOfTurn => side_by_side(seed),
+        Fault::CompactNewestAlone => Shape { scanners: 0, ..Shape::of_tables_seed(seed) },
+        Fault::MergedL0GoesFirst => Shape::of_crowded_tables_seed(seed),
+        Fault::CacheForgetsGenerations => {
             Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }.with_caches()
         }
-        Fault::Tree(InTree::DiscardedIsPublished) => yielding(seed),
-        Fault::Tree(InTree::DiscardedKeepsClaim) => {
+        Fault::DiscardedIsPublished => yielding(seed),
+        Fault::DiscardedKeepsClaim => {
             let mut shape = yielding(seed);
             let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
             // L0 cannot be compacted within itself, and has time to fill up.
@@ -182,7 +154,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             options.tables.max_compaction_bytes = 8 << 10;
             Shape { cuts: Cuts::Seldom { longest: Nanos::from_millis(3_000) }, ..shape }
         }
-        Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
+        Fault::TableBeforeLog => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
 }

@@ -11,11 +11,11 @@ use crate::client::Client;
 use trial::{Complaint, Kind};
 
 use crate::answers::answer;
-use crate::fault::Fault;
 use crate::harness::{Comeback, Machine};
 use crate::scanner::Scanner;
 use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
+use pages::Fault;
 use trial::World;
 
 /// On a full drive a write may wait long, but not forever.
@@ -30,7 +30,7 @@ pub(crate) fn run_trial(
     fault: Option<Fault>,
 ) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
-    let planted = Fault::planted(fault);
+    let planted = crate::fault::planted(fault);
     let options = DriveOptions { planted, ..shape.options() };
     let world = World::new(shape.keys, shape.names);
     world.expect_log_behind(shape.log_may_be_behind(), Nanos::ZERO);

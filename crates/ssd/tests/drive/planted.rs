@@ -93,6 +93,6 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
         Ok(Err(complaint)) => Some(complaint),
-        Err(panic) => Some(format!("panic: {}", ::planted::panic_text(&*panic))),
+        Err(panic) => Some(format!("panic: {}", runtime::planted::panic_text(&*panic))),
     }
 }

@@ -3,10 +3,9 @@
 //! `LEVELHEAD_FAULT=N` plants only the bug with the number N in the output of the test.
 //! `LEVELHEAD_SEED=N` runs one trial.
 
-use engine::Fault as InTree;
 use fuzz::from_environment;
 use host::{Arrangement, JournalPlace};
-use pages::Fault as InPages;
+use pages::Fault as InEngine;
 use ssd::Fault as InDrive;
 use torture::{Fault, Shape, outcome};
 use trial::Kind;
@@ -46,30 +45,38 @@ fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
     let plain_apart = Place::On(Arrangement::Plain, JournalPlace::OwnSet);
     let parity_apart = Place::On(Arrangement::Parity, JournalPlace::OwnSet);
     vec![
-        (Fault::Pages(InPages::AcknowledgeEarly), plain, lost),
-        (Fault::Pages(InPages::DeleteNotLogged), plain, lost),
-        (Fault::Pages(InPages::TakeTornGroup), plain, &[Kind::Unopened]),
-        (Fault::Pages(InPages::TrimLogEarly), plain, gone),
-        (Fault::Pages(InPages::CommitBeforeTables), plain, &[Kind::Unopened, Kind::Corrupt]),
-        (Fault::Tree(InTree::ReleaseBeforeNoted), plain, &[Kind::Unopened, Kind::Corrupt]),
-        (Fault::Tree(InTree::TrimLogBeforeCommit), plain, gone),
-        (Fault::Tree(InTree::TrimLogBeforeCommit), parity_apart, gone),
-        (Fault::Tree(InTree::DropTombstonesEarly), plain, &[Kind::Stale, Kind::Iterator]),
+        (Fault::Engine(InEngine::AcknowledgeEarly), plain, lost),
+        (Fault::Engine(InEngine::DeleteNotLogged), plain, lost),
+        (Fault::Engine(InEngine::TakeTornGroup), plain, &[Kind::Unopened]),
+        (Fault::Engine(InEngine::TrimLogEarly), plain, gone),
+        (Fault::Engine(InEngine::CommitBeforeTables), plain, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Engine(InEngine::ReleaseBeforeNoted), plain, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Engine(InEngine::TrimLogBeforeCommit), plain, gone),
+        (Fault::Engine(InEngine::TrimLogBeforeCommit), parity_apart, gone),
+        (Fault::Engine(InEngine::DropTombstonesEarly), plain, &[Kind::Stale, Kind::Iterator]),
         (Fault::Drive(InDrive::FlushTooEarly), plain, gone),
         (Fault::Drive(InDrive::DumpWithoutBuffer), plain, gone),
         (Fault::Volume(InVolume::ParityLeftOut), parity, gone),
         (Fault::Volume(InVolume::ParityNotRotated), parity, gone),
         (Fault::Volume(InVolume::SyncAllButOne), parity, gone),
         (Fault::Volume(InVolume::BelieveStaleExtents), parity, gone),
-        (Fault::Pages(InPages::AcknowledgeEarly), parity, lost),
-        (Fault::Pages(InPages::CommitBeforeTables), parity, &[Kind::Unopened, Kind::Corrupt]),
-        (Fault::Pages(InPages::AcknowledgeEarly), plain_apart, lost),
-        (Fault::Pages(InPages::TrimLogEarly), plain_apart, gone),
-        (Fault::Pages(InPages::CommitBeforeTables), plain_apart, &[Kind::Unopened, Kind::Corrupt]),
-        (Fault::Pages(InPages::CommitBeforeTables), parity_apart, &[Kind::Unopened, Kind::Corrupt]),
-        (Fault::Tree(InTree::CheckpointBeforeDurable), windows, gone),
-        (Fault::Tree(InTree::TrimLogBeforeCommit), windows, gone),
-        (Fault::Pages(InPages::CommitBeforeTables), windows, gone),
+        (Fault::Engine(InEngine::AcknowledgeEarly), parity, lost),
+        (Fault::Engine(InEngine::CommitBeforeTables), parity, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Engine(InEngine::AcknowledgeEarly), plain_apart, lost),
+        (Fault::Engine(InEngine::TrimLogEarly), plain_apart, gone),
+        (
+            Fault::Engine(InEngine::CommitBeforeTables),
+            plain_apart,
+            &[Kind::Unopened, Kind::Corrupt],
+        ),
+        (
+            Fault::Engine(InEngine::CommitBeforeTables),
+            parity_apart,
+            &[Kind::Unopened, Kind::Corrupt],
+        ),
+        (Fault::Engine(InEngine::CheckpointBeforeDurable), windows, gone),
+        (Fault::Engine(InEngine::TrimLogBeforeCommit), windows, gone),
+        (Fault::Engine(InEngine::CommitBeforeTables), windows, gone),
         (Fault::Volume(InVolume::SyncWithoutSlots), windows, gone),
         // The write hole: a stripe with only some chunks written is read through parity.
         (Fault::Volume(InVolume::DropImagesEarly), windows, &[Kind::Corrupt, Kind::Iterator]),

@@ -93,7 +93,7 @@ impl Tally {
 fn history(seed: u64, fault: Option<Fault>) -> Result<Tally, String> {
     let mut history = History::new(seed, fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| history.run()))
-        .unwrap_or_else(|panic| Err(format!("panic: {}", ::planted::panic_text(&*panic))));
+        .unwrap_or_else(|panic| Err(format!("panic: {}", runtime::planted::panic_text(&*panic))));
     let History { seed, story, .. } = &history;
     outcome.map_err(|error| format!("seed {seed}: {}: {error}", story.join("; ")))?;
     Ok(history.tally)

@@ -16,7 +16,7 @@ pub(crate) fn complaint_or_tally(
     fault: Option<Fault>,
 ) -> Result<Tally, String> {
     catch_unwind(AssertUnwindSafe(|| run_trial(seed, world, fault)))
-        .unwrap_or_else(|panic| Err(format!("panic: {}", ::planted::panic_text(&*panic))))
+        .unwrap_or_else(|panic| Err(format!("panic: {}", runtime::planted::panic_text(&*panic))))
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Planted faults: deliberate bugs that the model tests must catch. A crate lists its faults in an
 //! enum, and the code at the place of each fault asks whether it is planted. Compiled in only with
-//! the feature `faults`, which only tests enable; without it every answer is a constant.
-
-#![forbid(unsafe_code)]
+//! the feature `test-hooks`, which only tests enable; without it every answer is a constant.
 
 #[cfg(not(feature = "test-hooks"))]
 use std::marker::PhantomData;
@@ -33,13 +31,13 @@ impl<F: Copy + PartialEq> Planted<F> {
         Self { fault: Some(fault) }
     }
 
-    /// Whether this fault is planted. Always false without the feature `faults`.
+    /// Whether this fault is planted. Always false without the feature `test-hooks`.
     #[cfg(feature = "test-hooks")]
     pub fn has(self, fault: F) -> bool {
         self.fault == Some(fault)
     }
 
-    /// Whether this fault is planted. Always false without the feature `faults`.
+    /// Whether this fault is planted. Always false without the feature `test-hooks`.
     #[cfg(not(feature = "test-hooks"))]
     #[allow(clippy::unused_self, reason = "the twin above needs it; not all builds are told")]
     pub const fn has(self, _fault: F) -> bool {
