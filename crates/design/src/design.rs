@@ -1,8 +1,7 @@
 //! Designs by name, or from files.
 
 use catalogue::{CatalogueError, Entry, unprintable};
-use engine::Options;
-use hashkv::HashOptions;
+use engine::{HashOptions, Options};
 use limiter::LimiterOptions;
 use serde::{Deserialize, Serialize};
 

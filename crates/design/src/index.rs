@@ -1,10 +1,10 @@
 //! An LSM-tree or a hash table on a medium, with the methods that commands need of either.
 
-use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
-use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
-use pages::{
-    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError,
-    Planted, StoreId, Surroundings, WriteOptions,
+use engine::sizing::LevelPlan;
+use engine::{
+    Accelerator, Cpu, Durability, Engine, EngineError, EngineStats, HashEngine, HashOptions,
+    HashSetup, HashStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError, Options, Planted,
+    Setup, StoreId, Surroundings, WriteOptions,
 };
 use runtime::{Handle, Nanos, Runtime};
 

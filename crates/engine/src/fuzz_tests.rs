@@ -1,10 +1,12 @@
-//! Fuzz tests: arbitrary bytes, also with a valid checksum, for every decoder of the tree. A
-//! decoder either rejects them or returns a value that can be read to its end.
+//! Fuzz tests of every page decoder, also with valid checksums. A decoder must reject the bytes, or
+//! return a value that can be traversed to its end.
 
-mod columns;
-mod lists;
-mod segments;
-mod tables;
+pub(crate) mod columns;
+pub(crate) mod lists;
+pub(crate) mod page_lists;
+pub(crate) mod pages;
+pub(crate) mod segments;
+pub(crate) mod tables;
 
 use fuzz::{Answer, Target};
 use runtime::Rng;
@@ -15,5 +17,5 @@ fn fuzz(
     encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
     check: &dyn Fn(&[u8]) -> Answer,
 ) {
-    Target { test: ("engine", name), encoding, seal, check }.run();
+    Target { test: ("pages", name), encoding, seal, check }.run();
 }

@@ -1,19 +1,22 @@
 //! The options of a design, read from TOML files.
 
-mod columns;
-mod iterators;
+pub(crate) mod columns;
+pub(crate) mod iterators;
+pub(crate) mod surroundings;
+pub(crate) mod tables;
 
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
-use pages::journal::{Durability, LogSync};
-use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::options::surroundings::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
+use crate::wal::{Durability, LogSync};
 
 pub use crate::options::columns::ColumnOptions;
 pub use crate::options::iterators::IteratorOptions;
+use crate::options::tables::{Preemption, TableOptions};
 use crate::sizing::LevelSizing;
-use crate::tables::options::{Preemption, TableOptions};
 
 /// The valid number of parallel compactions; each is a task.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
@@ -128,7 +131,7 @@ pub struct Options {
     #[serde(default)]
     pub tables: TableOptions,
     /// Whether puts leave some extents for batches that make room
-    /// ([`BatchOptions::makes_room`](pages::BatchOptions::makes_room)), so that a full store
+    /// ([`BatchOptions::makes_room`](crate::operations::BatchOptions::makes_room)), so that a full store
     /// accepts these too.
     #[serde(default)]
     pub leaves_room: bool,

@@ -1,18 +1,18 @@
 //! Level arithmetic: the size of each level, and its cost in memory. The formulas are those of the
 //! `PinK` paper and its authors' calculator; the tests reproduce the published memory table.
 
-mod input;
+pub(crate) mod input;
 pub mod monkey;
 pub mod pair;
-mod start;
+pub(crate) mod start;
 pub mod tables;
 
-pub(crate) use input::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
-pub use input::{Room, SizingInput};
-pub use start::input_for;
+pub(crate) use crate::sizing::input::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
+pub use crate::sizing::input::{Room, SizingInput};
+pub use crate::sizing::start::input_for;
 
-use pages::format::pointer::PointerFormat;
-use pages::medium::Shape;
+use crate::format::pointer::PointerFormat;
+use crate::medium::Shape;
 
 /// Returns the bytes of a stored pointer on a drive of `capacity_bytes`.
 pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
-use pages::CpuCosts;
+use engine::CpuCosts;
 use serde::{Deserialize, Serialize};
 
 /// A host.

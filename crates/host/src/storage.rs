@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, BlockDevice};
-use pages::{Medium, Shape, StoreId};
+use engine::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
 use serde::{Deserialize, Serialize};
 use ssd::SsdProfile;

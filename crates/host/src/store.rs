@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use design::{Index, IndexOptions, IndexSetup, either};
-use engine::{EngineIterator, Step};
-use pages::Planted;
-use pages::{
-    Cpu, EngineError, LogSync, Medium, OpenError, StoreId, Surroundings, Value, WriteOptions,
+use engine::{
+    Cpu, EngineError, EngineIterator, LogSync, Medium, OpenError, Planted, Step, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
 
@@ -174,7 +173,7 @@ fn setup<M: Medium>(
     options: StoreOptions,
 ) -> (IndexOptions, IndexSetup<M>) {
     let StoreOptions { index, expected_key_bytes, expected_value_bytes, planted, id } = options;
-    let has_log = index.durability() == pages::Durability::Log;
+    let has_log = index.durability() == engine::Durability::Log;
     assert!(has_log, "a store of a host needs a log");
     let setup = IndexSetup {
         handle: handle.clone(),

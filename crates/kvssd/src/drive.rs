@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use design::either;
+use engine::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
-use pages::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Semaphore, Sleep};
 
 use crate::iterator_table::IteratorTable;

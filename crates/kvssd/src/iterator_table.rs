@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{EngineIterator, Step};
-use pages::{EngineError, Value};
+use engine::{EngineError, EngineIterator, Step, Value};
 use runtime::{Nanos, Semaphore};
 
 use crate::handles::{IteratorHandle, Numbering};

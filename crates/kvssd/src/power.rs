@@ -12,9 +12,9 @@
 
 use std::fmt;
 
+use engine::{Durability, MediumError, OpenError};
 use firmware::DumpError;
 use flash::{CutReport, Flash, NandArray};
-use pages::{Durability, MediumError, OpenError};
 use runtime::{Handle, Rng};
 
 use crate::drive::{Index, KvDrive};

@@ -4,10 +4,9 @@
 use std::ops::RangeInclusive;
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
-use engine::Accelerator;
+use engine::{Accelerator, CpuCosts};
 use firmware::HostLink;
 use flash::FlashProfile;
-use pages::CpuCosts;
 use serde::{Deserialize, Serialize};
 
 /// A drive.

@@ -18,13 +18,14 @@ mod stream;
 
 use std::io::{Read, Write};
 
+use engine::NotAtRest;
 use flash::{BlockAddress, Flash, Geometry, NandArray};
-use pages::NotAtRest;
 use runtime::{Carrier, Runtime, Standstill};
 
 use crate::drive::{Index, KvDrive};
 use crate::profile::DeviceProfile;
 use crate::setup::{DriveOptions, Parts};
+
 pub use error::{SaveError, SavedError};
 use stream::{Input, Output};
 

@@ -4,10 +4,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use design::{IndexOptions, IndexSetup};
+use engine::{Cpu, Durability, OpenError, Planted, StoreId, Surroundings};
 use firmware::Reserve;
 use flash::Flash;
-use pages::Planted;
-use pages::{Cpu, Durability, OpenError, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 
 use crate::profile::DeviceProfile;
@@ -26,7 +25,7 @@ pub enum KeyFormat {
 impl KeyFormat {
     pub(crate) fn max_bytes(self) -> usize {
         match self {
-            Self::Snia => pages::MAX_KEY_BYTES,
+            Self::Snia => engine::MAX_KEY_BYTES,
             Self::Nvme => 16,
         }
     }
@@ -172,7 +171,7 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let geometry = &profile.flash.geometry;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
-    let object = u64::from(profile.max_value_bytes()) + pages::MAX_KEY_BYTES as u64 + 32;
+    let object = u64::from(profile.max_value_bytes()) + engine::MAX_KEY_BYTES as u64 + 32;
     let payload = geometry.page_bytes + geometry.spare_bytes;
     let bytes = index.dump_bytes(profile.dram.index_bytes, object, payload) + extents;
     Reserve::superblocks_for(geometry, bytes)
@@ -190,6 +189,6 @@ impl DeviceProfile {
 
     /// Returns the longest value that a drive accepts, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
-        pages::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
+        engine::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
     }
 }

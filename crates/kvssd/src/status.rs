@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pages::EngineError;
+use engine::EngineError;
 
 /// Why a command did not succeed. The numbers are status codes: generic ones (status code type 0h),
 /// which from 80h on are those of the Key Value Command Set; from C0h on this drive's own codes for

@@ -10,9 +10,8 @@
 
 mod drive;
 
-use engine::Options;
+use engine::{EngineStats, Options, Value, WriteOptions};
 use limiter::LimiterOptions;
-use pages::{EngineStats, Value, WriteOptions};
 use runtime::{Handle, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 

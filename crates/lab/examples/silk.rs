@@ -12,10 +12,9 @@ mod drive;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use engine::{Filters, Options, Preemption, TableOptions};
+use engine::{Filters, Medium, Options, PageNo, Preemption, TableOptions, Value, WriteOptions};
 use hdrhistogram::Histogram;
 use limiter::LimiterOptions;
-use pages::{Medium, PageNo, Value, WriteOptions};
 use runtime::{Handle, IoClass, Nanos, Rng, Runtime, join_all};
 use ssd::{Precondition, Ssd, SsdProfile};
 

@@ -6,10 +6,10 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use engine::{OpenError, StoreId};
 use host::{HostStore, Media, Storage, StorageError, StoreOptions};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
 use limiter::Limited;
-use pages::{OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
 use ssd::Ssd;
 use volume::OneOrMany;
@@ -21,6 +21,7 @@ use workload::{
 };
 
 use crate::ageing::{Ageing, AgeingResult};
+
 pub use crate::bench_spec::{Before, BenchSpec, KvTrace, TraceSpec};
 use crate::fit;
 use crate::platform::Platform;
@@ -235,7 +236,7 @@ fn on_media(
         index: spec.design.index(),
         expected_key_bytes: expected.key as u32,
         expected_value_bytes: expected.value,
-        planted: pages::Planted::default(),
+        planted: engine::Planted::default(),
         id,
     };
     let handle = rt.handle();

@@ -115,7 +115,7 @@ impl Entry for Configuration {
 }
 
 /// Most memtables: what a design may have, and the one that is written to.
-const MOST: usize = *pages::options::FROZEN_MEMTABLES.end() + 1;
+const MOST: usize = *engine::FROZEN_MEMTABLES.end() + 1;
 
 #[cfg(test)]
 mod tests {

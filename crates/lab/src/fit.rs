@@ -147,10 +147,10 @@ pub(crate) fn rounded(number: u64) -> u64 {
 
 fn check_lengths(spec: &BenchSpec) -> Result<(), String> {
     let PairBytes { key, value } = spec.longest_pair();
-    if key > pages::MAX_KEY_BYTES {
+    if key > engine::MAX_KEY_BYTES {
         return Err(format!(
             "keys of {key} bytes are too long: a drive takes 1 to {}{}",
-            pages::MAX_KEY_BYTES,
+            engine::MAX_KEY_BYTES,
             if spec.trace.is_some() { "" } else { " (levelhead.keybytes)" }
         ));
     }

@@ -2,10 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use engine::Options;
-use engine::sizing::{self, LevelPlan, Room, SizingInput, monkey, pair::Pair};
-
-use pages::OpenError;
+use engine::sizing::pair::Pair;
+use engine::sizing::{LevelPlan, Room, SizingInput, monkey};
+use engine::{OpenError, Options, sizing};
 
 use crate::units::{bytes_text, count_text};
 
@@ -15,9 +14,9 @@ mod tables;
 pub use tables::TablesPlan;
 
 /// Lengths of keys that can be planned for, in bytes.
-pub const KEY_BYTES: RangeInclusive<u64> = 1..=pages::MAX_KEY_BYTES as u64;
+pub const KEY_BYTES: RangeInclusive<u64> = 1..=engine::MAX_KEY_BYTES as u64;
 /// Lengths of values, in bytes.
-pub const VALUE_BYTES: RangeInclusive<u64> = 0..=pages::MAX_VALUE_BYTES as u64;
+pub const VALUE_BYTES: RangeInclusive<u64> = 0..=engine::MAX_VALUE_BYTES as u64;
 /// Sizes of pages, which are powers of two, in bytes.
 pub const PAGE_BYTES: RangeInclusive<u64> = 1 << 10..=64 << 10;
 /// Flash of drives, in bytes.

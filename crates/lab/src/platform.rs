@@ -2,11 +2,11 @@
 
 use catalogue::{CatalogueError, Entry, Loaded, Override, Table, load_with};
 use design::{Design, IndexOptions};
+use engine::Durability;
 use flash::FlashProfile;
 use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
 use kvssd::DeviceProfile;
 use limiter::LimiterOptions;
-use pages::Durability;
 use ssd::SsdProfile;
 
 /// What a design runs on.
@@ -225,7 +225,7 @@ impl Platform {
         match self {
             Self::KvDrive(drive) => drive.max_value_bytes(),
             Self::Host(storage) => {
-                storage.shape().map_or(0, |shape| pages::max_value_bytes(&shape))
+                storage.shape().map_or(0, |shape| engine::max_value_bytes(&shape))
             }
         }
     }

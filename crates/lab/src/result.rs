@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use engine::{CacheStats, IteratorStats, TableStats};
 use limiter::LimiterStats;
-use pages::{CacheStats, IteratorStats, TableStats};
 use serde::{Deserialize, Serialize};
 use workload::LatencySummary;
 

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use design::IndexOptions;
-use engine::Engine;
+use engine::{AcceleratorWork, CacheStats, Engine, EngineStats, HashStats, MemoryUse, TableStats};
 use flash::{FlashStats, OperationCounts};
-use hashkv::HashStats;
 use host::{GetTimes, JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
-use pages::{AcceleratorWork, CacheStats, EngineStats, MemoryUse, TableStats};
 use serde::{Deserialize, Serialize};
 use ssd::SetStats;
 use volume::VolumeStats;

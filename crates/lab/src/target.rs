@@ -2,11 +2,10 @@
 
 use ::host::GetTimes;
 use design::Index;
+use engine::{Medium, Value};
 use flash::FlashStats;
-
 use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
 use limiter::LimiterStats;
-use pages::{Medium, Value};
 use ssd::SetStats;
 use workload::{KvIterator, KvTarget, Pair};
 

@@ -1,6 +1,6 @@
 //! Atomic batches of writes.
 
-use pages::{BatchOptions, BatchWrite, LogSync, Value};
+use engine::{BatchOptions, BatchWrite, LogSync, Value};
 
 /// Writes that take effect atomically, in the order in which they were added:
 /// [`Store::write`](crate::Store::write).

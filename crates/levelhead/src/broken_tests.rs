@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pages::{LogSync, Value};
+use engine::{LogSync, Value};
 
 use crate::error::Error;
 use crate::options::{Io, Options};

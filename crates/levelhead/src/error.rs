@@ -1,14 +1,13 @@
 //! Errors: cause, place and remedy.
 
-use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
+use engine::{EngineError, Expired, MediumError, OpenError, PageNo, WantOf};
 use files::{FileError, Trouble};
-use pages::{EngineError, Expired, MediumError, OpenError, PageNo, WantOf};
-
 use volume::VolumeError;
 
 use crate::drive;

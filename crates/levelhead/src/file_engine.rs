@@ -3,9 +3,8 @@
 
 use std::ops::Deref;
 
-use engine::Engine;
 use engine::sizing::LevelPlan;
-use pages::{BatchOptions, BatchWrite, EngineError, LogSync, Value, WriteOptions};
+use engine::{BatchOptions, BatchWrite, Engine, EngineError, LogSync, Value, WriteOptions};
 use runtime::Nanos;
 use volume::{BlockRange, OneOrMany};
 

@@ -2,7 +2,7 @@
 //!
 //! [`Store::statistics`] is a stable interface for programs; this one changes with the engine.
 
-use pages::{EngineStats, MemoryUse};
+use engine::{EngineStats, MemoryUse};
 
 use crate::root::Root;
 use crate::store::Store;

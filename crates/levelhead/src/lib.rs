@@ -85,10 +85,10 @@ mod windows;
 
 pub use batch::Batch;
 pub use care::{Finding, Report, Verified, repair};
+pub use engine::WantOf;
 pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
-pub use pages::WantOf;
 pub use range::{Keys, Range};
 pub use salvage::Salvaged;
 pub use snapshot::Snapshot;

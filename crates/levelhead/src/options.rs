@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use pages::LogSync;
+use engine::LogSync;
 
 use crate::directory::Identity;
 use crate::error::Error;

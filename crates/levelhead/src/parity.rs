@@ -1,7 +1,7 @@
 //! Verification of redundancy: reads all chunks of each stripe in use, including parity, and checks
 //! that they agree.
 
-use pages::ExtentId;
+use engine::ExtentId;
 use volume::{Checked, Mismatch, Seen};
 
 use crate::care::{Finding, Report, Verified};

@@ -3,8 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use engine::{EngineIterator, EngineSnapshot, IndexPart, Step};
-use pages::EngineError;
+use engine::{EngineError, EngineIterator, EngineSnapshot, IndexPart, Step};
 use runtime::{Handle, Nanos};
 
 use crate::error::Error;

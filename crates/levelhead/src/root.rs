@@ -6,22 +6,21 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use block::BlockDevice;
-use engine::Engine;
+use engine::{Engine, Lack, LogSync, MediumError, OpenError};
 use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf, Waits};
-use pages::{Lack, LogSync, MediumError, OpenError};
 use runtime::{Handle, Nanos};
 use ssd::SsdProfile;
 use volume::Volume;
 
-use crate::device::{self, Device};
-use crate::directory::{self, Identity, Making, growth};
-use crate::drive;
+use crate::device::Device;
+use crate::directory::{Identity, Making, growth};
 use crate::error::{Error, Place};
 use crate::file_engine::{FileEngine, Files, Member};
 use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::statistics::DirectoryState;
+use crate::{device, directory, drive};
 
 /// A store inside its runtime. Callers clone the parts that they need, because a future cannot
 /// borrow from it.

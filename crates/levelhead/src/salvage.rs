@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use block::{BlockDevice, SetShape};
-use engine::{Engine, IndexState, Salvage};
+use engine::{Engine, IndexState, PageFault, PageNo, Salvage};
 use files::FileOptions;
-use pages::{PageFault, PageNo};
 use runtime::{Handle, Shared};
 use volume::Volume;
 
 use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
-use crate::directory::{self, Identity, growth};
+use crate::directory::{Identity, growth};
 use crate::drive::first_byte;
 use crate::error::{Error, Place};
 use crate::file_engine::Files;
@@ -25,7 +24,7 @@ use crate::reading::Pair;
 use crate::root::{file_options, open_files};
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::store::{drive, real_options};
-use crate::surmise;
+use crate::{directory, surmise};
 
 /// The limits of a salvage: the reason for it, and the doubts about the saved pairs.
 #[derive(Clone, Debug)]

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use design::{Design, IndexOptions};
-use engine::Setup;
-use pages::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, StoreId, Surroundings};
+use engine::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, Setup, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse};
 

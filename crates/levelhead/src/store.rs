@@ -1,13 +1,13 @@
 //! The store's handle and its operations.
 
 use std::ops::RangeBounds;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+use std::{panic, thread};
 
-use engine::Look;
-use pages::{EngineError, LogSync, MediumError, UsedUp, Value};
+use engine::{EngineError, LogSync, Look, MediumError, UsedUp, Value};
 use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pages::PageNo;
-use pages::salvage::store_of;
-use volume::Layout;
-use volume::header::{self, Header};
+use engine::{PageNo, store_of};
+use volume::header::Header;
+use volume::{Layout, header};
 
+use crate::directory;
+use crate::directory::Identity;
 use crate::directory::growth::growths;
-use crate::directory::{self, Identity};
 use crate::error::Error;
 use crate::options::{PAGE_BYTES, most_inline};
 

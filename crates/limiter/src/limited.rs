@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, OneshotReceiver, PageImage, oneshot};
 
 use crate::class::{Lane, Use, use_of};

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use pages::ExtentId;
+use engine::ExtentId;
 use runtime::{Event, Handle, Nanos, Rng};
 
 use crate::bandwidth::Bandwidth;

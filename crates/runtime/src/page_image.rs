@@ -11,7 +11,7 @@ use crate::prefetch;
 /// The bytes of one page, or of a part of one. Clones and slices share the bytes, on any thread.
 ///
 /// In simulation the stored bytes may be shorter than the page: values may be synthetic (see
-/// `pages::Value`), and padding is not stored. Time and space are charged for the full page.
+/// `engine::Value`), and padding is not stored. Time and space are charged for the full page.
 ///
 /// Simulations hold millions of pages and read them at random, so each separate allocation is a
 /// cache miss on every read. Therefore the reference count, the flag and the bytes share one

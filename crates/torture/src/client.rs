@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pages::{EngineError, LogSync};
+use engine::{EngineError, LogSync};
 use runtime::{Handle, Nanos, Rng};
 use trial::loads::{random_key, random_sync, random_value};
 use trial::{Kind, Walk, World};

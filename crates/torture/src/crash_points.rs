@@ -10,10 +10,9 @@
 
 use std::rc::Rc;
 
-use engine::{Filters, Granularity, IteratorOptions, Options, TableOptions};
+use engine::{Durability, Filters, Granularity, IteratorOptions, LogSync, Options, TableOptions};
 use fuzz::from_environment;
 use host::{Arrangement, JournalPlace, Storage};
-use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
 use ssd::{PlmProfile, PlmRules};
 use trial::{Answer, Names, World};

@@ -6,7 +6,7 @@ use runtime::planted::Planted;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A bug in the engine.
-    Engine(pages::Fault),
+    Engine(engine::Fault),
     /// A bug in the volume or its windows.
     Volume(volume::Fault),
     /// A bug in the drives.
@@ -15,10 +15,10 @@ pub enum Fault {
 
 impl Fault {
     /// Returns the bug to plant in the store.
-    pub(crate) fn in_store(fault: Option<Self>) -> pages::Planted {
+    pub(crate) fn in_store(fault: Option<Self>) -> engine::Planted {
         match fault {
             Some(Self::Engine(fault)) => plant(fault),
-            _ => pages::Planted::default(),
+            _ => engine::Planted::default(),
         }
     }
 

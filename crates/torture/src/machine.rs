@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use engine::{OpenError, StoreId};
 use host::{HostStore, Media, StorageError};
-use pages::{OpenError, StoreId};
 use runtime::{Handle, Rng, Runtime};
 use volume::Volume;
 

@@ -2,11 +2,10 @@
 
 use catalogue::Entry;
 use design::IndexOptions;
-use engine::{MergeBy, Options};
-use hashkv::HashOptions;
+use engine::{Durability, HashOptions, LogSync, MergeBy, OpenError, Options, StoreId};
 use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
-use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
+use ssd::specimens::shape as drives;
 use ssd::{PlmProfile, PlmRules, SsdProfile};
 use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
@@ -16,7 +15,6 @@ use volume::windows::{InternalReads, JournalWrites, Keeper, Overflow, WindowOpti
 use crate::fault::Fault;
 use crate::machine;
 use crate::rack::Rack;
-use ssd::specimens::shape as drives;
 
 /// The load of the clients.
 #[derive(Clone)]

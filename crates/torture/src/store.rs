@@ -1,7 +1,7 @@
 //! A store on either kind of medium, as clients see it.
 
+use engine::{EngineError, LogSync, Value};
 use host::{HostIterator, HostStore};
-use pages::{EngineError, LogSync, Value};
 use trial::{Complaint, Kind};
 use volume::{BlockRange, Volume};
 
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Returns the statistics of the store.
-    pub fn stats(&self) -> pages::EngineStats {
+    pub fn stats(&self) -> engine::EngineStats {
         of!(self, Store, store => store.index().stats())
     }
 

@@ -9,8 +9,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use engine::{MediumError, OpenError};
 use host::JournalPlace;
-use pages::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Complaint, Kind, World};
 use volume::windows::Overflow;

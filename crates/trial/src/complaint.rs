@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use pages::Value;
+use engine::Value;
 
 /// The kinds of wrong answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,8 +2,7 @@
 //! no preset has.
 
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
-use pages::LogSync;
+use engine::{Filters, Granularity, IteratorOptions, LogSync, MergeBy, Options, TableOptions};
 use runtime::Rng;
 
 /// Returns a random element of `of`.

@@ -1,6 +1,6 @@
 //! Random client operations.
 
-use pages::{LogSync, Value};
+use engine::{LogSync, Value};
 use runtime::Rng;
 
 /// Returns a random key number. Half of all operations go to one sixteenth of the keys.

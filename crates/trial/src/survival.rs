@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use pages::LogSync;
+use engine::LogSync;
 use runtime::Nanos;
 
 /// A write with `interval` is durable this long after its acknowledgement: one millisecond, and the

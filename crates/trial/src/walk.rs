@@ -1,6 +1,6 @@
 //! The pairs that an iterator may return: the contents of the store when the iterator was created.
 
-use pages::Value;
+use engine::Value;
 
 use crate::complaint::is_same;
 use crate::world::World;

@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pages::{LogSync, Value};
+use engine::{LogSync, Value};
 use runtime::Nanos;
 
 use crate::complaint::{Complaint, Kind, is_same};

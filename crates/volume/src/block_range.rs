@@ -15,8 +15,7 @@ use std::rc::Rc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
-use pages::format::page;
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream, said_len};
 use runtime::{FileRead, IoClass, PageImage};
 
 /// The range of blocks, and how it is divided.
@@ -158,7 +157,7 @@ fn page_in(blocks: &[Block]) -> PageImage {
         return PageImage::new(&[]);
     };
     let stored = last * BLOCK_BYTES as usize + blocks[last].bytes().len();
-    let said = page::said_len(blocks[0].bytes()).min(blocks.len() * BLOCK_BYTES as usize);
+    let said = said_len(blocks[0].bytes()).min(blocks.len() * BLOCK_BYTES as usize);
     let said = said.max(ANY_HEADER_BYTES);
     if let (0, Some(image)) = (last, blocks[0].image())
         && said <= stored
@@ -320,6 +319,8 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
 
 #[cfg(test)]
 mod tests {
+    use engine::internals::page::{self, PageKind};
+
     use super::*;
     use crate::parity;
 
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn zeros_at_the_end_that_belong_to_a_page_come_back() {
         for said in [33, 4_096, 5_000, 8_192_u16] {
-            let mut bytes = page::start(page::PageKind::Meta, 1, 2, 3, 0);
+            let mut bytes = page::start(PageKind::Meta, 1, 2, 3, 0);
             bytes.resize(usize::from(said), 0);
             let bytes = page::finish(bytes);
             let mut blocks: Vec<_> = Block::all_of(&PageImage::new(&bytes)).collect();

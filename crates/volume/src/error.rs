@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pages::MediumError;
+use engine::MediumError;
 
 /// The reason why a volume could not be assembled. Some messages name the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! State of each extent on each member. Bookkeeping only, no I/O.
 
-use pages::{ExtentId, Stream};
+use engine::{ExtentId, Stream};
 
 /// The part of an extent that a member has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

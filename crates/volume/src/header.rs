@@ -25,7 +25,7 @@
 //! Version 2 ends with the stream. The next byte, which its checksum does not cover, is the
 //! standing; in still earlier versions it is zero. Members have tenure 0 in these versions.
 
-use pages::{ExtentId, Stream};
+use engine::{ExtentId, Stream};
 
 use crate::incarnations::incarnation_of;
 use crate::layout::Layout;

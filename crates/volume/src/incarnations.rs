@@ -184,7 +184,7 @@ pub(crate) fn leave_out_former(found: &mut [Vec<Found>], known: &Incarnations) {
 
 #[cfg(test)]
 mod tests {
-    use pages::{ExtentId, Stream};
+    use engine::{ExtentId, Stream};
 
     use super::*;
     use crate::layout::Layout;

@@ -14,7 +14,7 @@
 //! The rotation is shifted by the number of the extent. Otherwise extents with few stripes would
 //! have their parity on the same members.
 
-use pages::{ExtentId, PageNo, Shape};
+use engine::{ExtentId, PageNo, Shape};
 
 use crate::error::VolumeError;
 

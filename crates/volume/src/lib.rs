@@ -22,7 +22,7 @@
 //! never needs a read first. Each member's extent begins with a header. The header identifies the
 //! volume and the member, and lists the members that missed some of the extent ([`header`]). The
 //! volume does not checksum pages: a caller that finds a page wrong calls
-//! [`pages::Medium::read_versions`]. docs/decisions/0023 gives the reasons.
+//! [`engine::Medium::read_versions`]. docs/decisions/0023 gives the reasons.
 //!
 //! Cost: a read is one read of one member. A rebuilt read is one read of each other member, all
 //! submitted together. A stripe costs one append for each append unit of each member, and the

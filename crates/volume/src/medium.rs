@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use pages::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
 use crate::planted::Fault;

@@ -6,15 +6,15 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, Stream};
+use engine::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::extents::{Extent, Presence, bit};
-use crate::header::{self, Header, Standing};
+use crate::header::{Header, Standing};
 use crate::planted::Fault;
-use crate::run;
 use crate::volume::{Inner, Taker};
 use crate::writing::Done;
+use crate::{header, run};
 
 /// Number of extents whose headers are written concurrently.
 const NOTES_AT_ONCE: usize = 64;

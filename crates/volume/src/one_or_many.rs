@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use pages::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 use runtime::{FileRead, IoClass, PageImage};
 
 use crate::volume::Volume;

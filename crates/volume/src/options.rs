@@ -1,6 +1,6 @@
 //! Options and statistics of a volume.
 
-use pages::ExtentId;
+use engine::ExtentId;
 use runtime::Nanos;
 
 use crate::layout::Layout;

@@ -11,16 +11,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pages::format::page;
-use pages::{ExtentId, Medium, MediumError, PageNo};
+use engine::{ExtentId, Medium, MediumError, PageNo, said_len};
 use runtime::{First, IoClass, Nanos, PageImage, first};
 
 use crate::extents::bit;
-use crate::header;
 use crate::layout::{Layout, Spot};
-use crate::parity;
 use crate::planted::Fault;
 use crate::volume::{Inner, Taker};
+use crate::{header, parity};
 
 pub(crate) type Outcome = Result<PageImage, MediumError>;
 
@@ -312,7 +310,7 @@ impl<M: Medium> Inner<M> {
         self.count(|stats| stats.rebuilt_reads += 1);
         // Trailing zeros of the page are missing if all others are shorter. Its own header has its
         // length.
-        let said = page::said_len(&sum).min(self.stripes.shape().payload_bytes as usize);
+        let said = said_len(&sum).min(self.stripes.shape().payload_bytes as usize);
         sum.resize(said.max(sum.len()), 0);
         Ok(PageImage::new(&sum))
     }

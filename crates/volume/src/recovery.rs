@@ -11,19 +11,19 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, Stream};
+use engine::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::VolumeError;
 use crate::extents::{Presence, bit, bits};
-use crate::header::{self, Header, Standing};
+use crate::header::{Header, Standing};
 use crate::incarnations::{Tellings, incarnations, leave_out_former};
 use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::reading::Outcome;
-use crate::run;
 use crate::survey::{Found, Rules, Verdict, judge};
 use crate::volume::{Condition, Inner, Setup, Taker, Volume};
+use crate::{header, run};
 
 impl<M: Medium> Volume<M> {
     /// Assembles the volume from its members, after a power cut or a clean end. Writes nothing on

@@ -11,7 +11,7 @@
 use std::mem::replace;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo};
+use engine::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, Nanos, PageImage, first, join_all};
 
 use crate::extents::{Fill, Presence, bit};

@@ -5,7 +5,7 @@
 //! agree with anything. So the caller supplies the state of each page. The pages at one place of a
 //! stripe's chunks are compared if the caller uses at least one of them.
 
-use pages::{ExtentId, Medium, MediumError, PageNo};
+use engine::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
 
 use crate::extents::bit;

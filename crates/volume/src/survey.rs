@@ -33,7 +33,7 @@
 //! A header that notes more members than the layout tolerates was written by an earlier version, by
 //! a sync that could not succeed. Its notes are ignored.
 
-use pages::Stream;
+use engine::Stream;
 
 use crate::extents::{bit, bits};
 use crate::header::{Header, Standing};
@@ -263,7 +263,7 @@ pub(crate) fn judge(found: &[Found], rules: &Rules) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use pages::ExtentId;
+    use engine::ExtentId;
 
     use super::*;
 

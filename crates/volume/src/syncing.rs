@@ -12,7 +12,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, Stream};
+use engine::{ExtentId, Medium, Stream};
 
 use crate::extents::{Extent, bit, bits};
 use crate::planted::Fault;

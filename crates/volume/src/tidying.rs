@@ -9,7 +9,7 @@ use std::future::Future;
 use std::mem::take;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, Stream};
+use engine::{ExtentId, Medium, Stream};
 use runtime::{IoClass, PageImage};
 
 use crate::planted::Fault;

@@ -24,13 +24,12 @@
 
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError};
+use engine::{ExtentId, Medium, MediumError};
 use runtime::{IoClass, join_all};
 
 use crate::extents::{Presence, bit};
-use crate::header;
-use crate::parity;
 use crate::volume::{Inner, Taker};
+use crate::{header, parity};
 
 impl<M: Medium> Inner<M> {
     /// Brings those members that are in `whole` up to date with an extent. Marks members with a

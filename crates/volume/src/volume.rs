@@ -5,7 +5,7 @@ use std::future::Future;
 use std::mem::replace;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, Shape, Stream};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
@@ -389,7 +389,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Whether a stripe can be read from a member.
-    pub(crate) fn serves(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
+    pub(crate) fn serves(&self, member: usize, extent: engine::ExtentId, row: u32) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(extent);
         let is_filling = matches!(extent.on[member], Presence::Filling { .. });
@@ -398,7 +398,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Whether a member's chunk of a stripe can be combined with the others in a rebuild.
-    pub(crate) fn serves_rebuilds(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
+    pub(crate) fn serves_rebuilds(
+        &self,
+        member: usize,
+        extent: engine::ExtentId,
+        row: u32,
+    ) -> bool {
         let mixes = self.planted.has(Fault::MixGenerations);
         self.serves(member, extent, row) || mixes && self.condition(member) != Condition::Gone
     }

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Stream};
 use runtime::{IoClass, OneshotReceiver, PageImage, oneshot};
 
 use crate::extents::{Extent, Presence, bit, bits};

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::marker::PhantomData;
 
-use pages::Value;
+use engine::Value;
 
 /// A key-value store as its clients see it.
 ///

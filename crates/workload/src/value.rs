@@ -7,7 +7,7 @@
 //!
 //! Cost: some nanoseconds for a value of constant length; otherwise one draw per field.
 
-use pages::Value;
+use engine::Value;
 use runtime::{Rng, mix64};
 use serde::Serialize;
 

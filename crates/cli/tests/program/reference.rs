@@ -139,7 +139,7 @@ fn every_field_of_json_is_in_the_reference() {
         include_str!("../../../lab/src/inputs.rs"),
         include_str!("../../../lab/src/resolution.rs"),
         include_str!("../../../lab/src/traces.rs"),
-        include_str!("../../../pages/src/stats.rs"),
+        include_str!("../../../engine/src/stats.rs"),
     ];
     assert_fields("JSON of `levelhead bench`", &benches, &sources.concat());
     let trace = traces::file("reference.blkparse", traces::BLKPARSE);

@@ -14,19 +14,22 @@
 //! run of bytes, and only its last page is not full. Merges and cursors read a whole table and
 //! convert it to meta segments ([`segments_of`]).
 
-mod builder;
+pub(crate) mod builder;
+#[cfg(test)]
+#[path = "columns/tests.rs"]
+mod tests;
 
-pub(crate) use builder::{BuiltTable, Measure, TableBuilder};
+pub(crate) use crate::format::columns::builder::{BuiltTable, Measure, TableBuilder};
 
-use pages::MAX_KEY_BYTES;
-use pages::effort::Effort;
-use pages::format::page::{HEADER_BYTES, Page, PageKind};
-use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::PageImage;
 
-use crate::format::entry::IndexEntry;
-use crate::format::key_heads;
-use crate::format::meta_segment::{MetaSegmentBuilder, search_effort};
+use super::entry::IndexEntry;
+use super::key_heads;
+use super::meta_segment::{MetaSegmentBuilder, search_effort};
+use super::object::MAX_KEY_BYTES;
+use super::page::{HEADER_BYTES, Page, PageKind};
+use super::pointer::{Pointer, PointerFormat};
+use crate::effort::Effort;
 
 /// The number of pages of each column of a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -219,7 +222,3 @@ pub(crate) fn segments_of(
     segments.push(PageImage::new(&builder.finish()));
     Some(segments)
 }
-
-#[cfg(test)]
-#[path = "columns/tests.rs"]
-mod tests;

@@ -9,10 +9,10 @@
 //! Like objects, entries with synthetic values take the room of the full value, or of the stored
 //! form if that is longer.
 
-use pages::Value;
-use pages::format::page::{u16_at, u64_at};
-use pages::format::pointer::{Pointer, PointerFormat};
-use pages::memtable::SharedKey;
+use super::page::{u16_at, u64_at};
+use super::pointer::{Pointer, PointerFormat};
+use super::value::Value;
+use crate::memtable::SharedKey;
 
 /// Bytes of an entry's offset in its page. Offsets are stored before all entries.
 pub(crate) const OFFSET_BYTES: usize = 2;

@@ -8,12 +8,12 @@
 //! A group consists of adjacent pages of a level that share an entry of the level list
 //! (docs/decisions/0031). Cost of a search: `log2(pages)` comparisons.
 
-use pages::MAX_KEY_BYTES;
-use pages::effort::Effort;
-use pages::format::page::{self, HEADER_BYTES, Page, PageKind, u16_at};
-
-use crate::format::entry::OFFSET_BYTES;
-use crate::format::meta_segment::search_effort;
+use super::entry::OFFSET_BYTES;
+use super::meta_segment::search_effort;
+use super::object::MAX_KEY_BYTES;
+use super::page;
+use super::page::{HEADER_BYTES, Page, PageKind, u16_at};
+use crate::effort::Effort;
 
 /// Bytes of a page's number of entries.
 const COUNT_BYTES: usize = 2;

@@ -4,10 +4,10 @@
 //! that has no room for another entry is short, and after any merge a level's pages take only
 //! little more than its entries: compactions can rely on the space bounds computed here.
 
-use pages::MAX_KEY_BYTES;
-use pages::format::page::HEADER_BYTES;
-
-use crate::format::entry::{self, OFFSET_BYTES};
+use super::entry;
+use super::entry::OFFSET_BYTES;
+use super::object::MAX_KEY_BYTES;
+use super::page::HEADER_BYTES;
 
 /// Bytes of the longest pointer.
 const MOST_POINTER_BYTES: usize = 7;
@@ -78,9 +78,9 @@ impl Inlining {
 
 #[cfg(test)]
 mod tests {
-    use pages::Value;
-    use pages::format::pointer::Pointer;
-    use pages::specimens::{SHAPE, pointers};
+    use crate::format::pointer::Pointer;
+    use crate::format::value::Value;
+    use crate::specimens::{SHAPE, pointers};
     use proptest::prelude::*;
 
     use super::*;

@@ -18,19 +18,19 @@
 //! each page that is read; after that [`MetaSegment::new`] trusts them, as it trusts the output of
 //! merges.
 
-mod builder;
+pub(crate) mod builder;
 
-pub(crate) use builder::MetaSegmentBuilder;
+pub(crate) use crate::format::meta_segment::builder::MetaSegmentBuilder;
 
-use pages::MAX_KEY_BYTES;
-use pages::effort::Effort;
-use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
-use pages::format::pointer::{Pointer, PointerFormat};
-
-use crate::format::entry::{self, IndexEntry, Mapping, OFFSET_BYTES};
-use crate::format::inlining::Inlining;
-use crate::format::key_heads::{self, KeyHeads};
-use crate::format::outline::Outline;
+use super::entry::{IndexEntry, Mapping, OFFSET_BYTES};
+use super::inlining::Inlining;
+use super::key_heads::KeyHeads;
+use super::object::MAX_KEY_BYTES;
+use super::outline::Outline;
+use super::page::{HEADER_BYTES, Page, PageKind};
+use super::pointer::{Pointer, PointerFormat};
+use super::{entry, key_heads, page};
+use crate::effort::Effort;
 
 /// A meta segment's bytes, read as entries.
 #[derive(Clone, Copy)]
@@ -294,8 +294,8 @@ pub(crate) fn entries_per_page(
 mod tests {
     use super::*;
     use crate::format::entry::NewEntry;
-    use pages::Value;
-    use pages::medium::{PageNo, Shape};
+    use crate::format::value::Value;
+    use crate::medium::{PageNo, Shape};
 
     fn format(payload_bytes: u32) -> PointerFormat {
         PointerFormat::new(&Shape {

@@ -10,7 +10,7 @@
 
 use runtime::prefetch;
 
-use crate::format::key_heads::{HEAD_BYTES, common_len, head};
+use super::key_heads::{HEAD_BYTES, common_len, head};
 
 /// The outline of a segment whose keys all have the same length.
 #[derive(Clone, Copy, Debug)]

@@ -1,19 +1,19 @@
 //! Columnar tables: the pages of a table, any of which may be replaced.
 
 use fuzz::{Answer, unsealed};
-use pages::format::codec::{Reader, Writer};
-use pages::format::pointer::Pointer;
-use pages::medium::PageNo;
-use pages::specimens::{SHAPE, keys, pointers};
 use runtime::{PageImage, Rng};
 
 use super::fuzz;
+use crate::format::codec::{Reader, Writer};
 use crate::format::columns::{
     AddressColumn, ColumnPages, KeyColumn, Measure, TableBuilder, filter_of, segments_of,
 };
 use crate::format::entry::IndexEntry;
 use crate::format::meta_segment::MetaSegment;
-use crate::lsm::filter::{Filter, key_hash};
+use crate::format::pointer::Pointer;
+use crate::medium::PageNo;
+use crate::read::filter::{Filter, key_hash};
+use crate::specimens::{SHAPE, keys, pointers};
 
 #[test]
 fn fuzz_columns() {

@@ -4,29 +4,30 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use fuzz::{Answer, unsealed};
-use pages::effort::Effort;
-use pages::journal::Flushed;
-use pages::medium::{ExtentId, PageNo, Stream};
-use pages::specimens::{SHAPE, extents, keys, memtables, pointers, walk_extents};
-use pages::store::changes::{Changes, Counts, ExtentChange};
-use pages::store::extents::Extents;
 use runtime::{PageImage, Rng};
 
 use super::fuzz;
+use crate::effort::Effort;
 use crate::format::columns::ColumnPages;
 use crate::format::entry::IndexEntry;
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegmentBuilder;
-use crate::lsm::edit::Edit;
-use crate::lsm::filter::{Filter, key_hash};
-use crate::lsm::level::{NamedSegment, Segment};
-use crate::lsm::location::{Columns, Group, Location};
-use crate::lsm::pool::Pool;
-use crate::lsm::segment_codec::Home;
-use crate::lsm::version::{LevelEdit, Version};
-use crate::lsm::{dump, edit_codec};
+use crate::manifest::changes::{Changes, Counts, ExtentChange};
+use crate::manifest::edit::Edit;
+use crate::manifest::edit_codec;
+use crate::manifest::level_codec::Home;
+use crate::medium::{ExtentId, PageNo, Stream};
+use crate::read::filter::{Filter, key_hash};
+use crate::recovery::tree_dump;
 use crate::sizing::{LevelPlan, PlannedMemory};
-use crate::tables::tree::TreeEdit;
+use crate::space::extents::Extents;
+use crate::specimens::{SHAPE, extents, keys, memtables, pointers, walk_extents};
+use crate::version::level::{NamedSegment, Segment};
+use crate::version::location::{Columns, Group, Location};
+use crate::version::pool::Pool;
+use crate::version::tree::TreeEdit;
+use crate::version::{LevelEdit, Version};
+use crate::wal::Flushed;
 
 const LEVELS: usize = 3;
 
@@ -178,8 +179,8 @@ fn fuzz_lsm_dump() {
         let levels: Vec<LevelEdit> = (0..LEVELS)
             .map(|level| LevelEdit { level, range: 0..0, new: segments(&keys(rng, 9), &pool, rng) })
             .collect();
-        let image = dump::Image {
-            id: pages::StoreId(7),
+        let image = tree_dump::Image {
+            id: crate::format::page::StoreId(7),
             sequence: 100,
             flushed: Flushed { sequence: 40, log_from: 3 },
             plan: &plan(),
@@ -192,11 +193,11 @@ fn fuzz_lsm_dump() {
     };
     let empty = Version::new(LEVELS, 4, true);
     fuzz("fuzz_lsm_dump", &unsealed, &encoding, &|bytes| {
-        let restored = dump::restore(bytes, &empty, &home(&pool));
+        let restored = tree_dump::restore(bytes, &empty, &home(&pool));
         let Some(restored) = restored else { return Answer::Refused };
         walk_version(&restored.version);
         walk_extents(&restored.extents);
-        let dump::Restored {
+        let tree_dump::Restored {
             id,
             sequence,
             flushed,
@@ -207,7 +208,7 @@ fn fuzz_lsm_dump() {
             extents,
             cursors,
         } = &restored;
-        let image = dump::Image {
+        let image = tree_dump::Image {
             id: *id,
             sequence: *sequence,
             flushed: *flushed,
@@ -218,7 +219,7 @@ fn fuzz_lsm_dump() {
             cursors,
         };
         let again = image.encode(memtables, true);
-        let twice = dump::restore(&again, &empty, &home(&pool)).expect("it was just encoded");
+        let twice = tree_dump::restore(&again, &empty, &home(&pool)).expect("it was just encoded");
         assert_eq!((twice.sequence, twice.flushed, &twice.cursors), (*sequence, *flushed, cursors));
         let _ = plan.memory.total();
         Answer::Taken

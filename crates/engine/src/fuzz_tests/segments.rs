@@ -1,17 +1,17 @@
 //! Meta segments.
 
 use fuzz::Answer;
-use pages::Value;
-use pages::format::page::reseal;
-use pages::format::pointer::Pointer;
-use pages::medium::PageNo;
-use pages::specimens::{SHAPE, keys, pointers, sealed};
 use runtime::Rng;
 
 use super::fuzz;
 use crate::format::entry::{Mapping, NewEntry};
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
+use crate::format::page::reseal;
+use crate::format::pointer::Pointer;
+use crate::format::value::Value;
+use crate::medium::PageNo;
+use crate::specimens::{SHAPE, keys, pointers, sealed};
 
 #[test]
 fn fuzz_meta_segment() {

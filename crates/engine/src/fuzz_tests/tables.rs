@@ -3,19 +3,20 @@
 use std::rc::Rc;
 
 use fuzz::{Answer, unsealed};
-use pages::format::codec::{Reader, Writer};
-use pages::format::page::{self, MAX_PAGE_BYTES};
-use pages::specimens::{SHAPE, keys};
 use runtime::Rng;
 
 use super::fuzz;
-use crate::lsm::filter::{Filter, key_hash};
-use crate::tables::codec::{
+use crate::format::codec::{Reader, Writer};
+use crate::format::page;
+use crate::format::page::MAX_PAGE_BYTES;
+use crate::manifest::table_codec::{
     index_of_pages, index_to_pages, read_edit, read_tree, write_edit, write_tree,
 };
-use crate::tables::table::{IndexedPage, TableId, TableIndex, TableMeta};
-use crate::tables::tree::tests::table;
-use crate::tables::tree::{Tree, TreeEdit};
+use crate::read::filter::{Filter, key_hash};
+use crate::specimens::{SHAPE, keys};
+use crate::version::table::{IndexedPage, TableId, TableIndex, TableMeta};
+use crate::version::tree::tests::table;
+use crate::version::tree::{Tree, TreeEdit};
 
 /// Returns tables in two levels, at locations that a small medium has.
 fn tree(rng: &mut Rng) -> Tree<Rc<TableMeta>> {

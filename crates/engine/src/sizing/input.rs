@@ -1,9 +1,8 @@
 //! The parameters of level sizes.
 
-use pages::Durability;
-
+use super::pair::Pair;
 use crate::options::{Filters, Options};
-use crate::sizing::pair::Pair;
+use crate::wal::Durability;
 
 /// Bytes of a page address in a level list entry, in addition to its key.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;

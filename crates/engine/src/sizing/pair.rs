@@ -1,9 +1,7 @@
 //! The size of a pair in a segment and in the value log.
 
-use pages::format::data_page;
-
 use crate::format::inlining::Inlining;
-use crate::format::meta_segment;
+use crate::format::{data_page, meta_segment};
 
 /// The lengths of a pair, and the page size of its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

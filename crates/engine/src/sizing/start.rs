@@ -1,8 +1,8 @@
 //! The initial sizing parameters of a design.
 
+use super::pair::Pair;
+use super::{Room, SizingInput, plan};
 use crate::options::Options;
-use crate::sizing::pair::Pair;
-use crate::sizing::{Room, SizingInput, plan};
 
 /// Returns the sizing parameters of a design if all pairs are like `pair`. The design uses groups
 /// only if lists with one entry per segment of a full store would take memory from levels to be

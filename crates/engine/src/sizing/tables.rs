@@ -1,8 +1,8 @@
 //! The requirements of a tree of tables of a given size: level sizes, memory, writes, reads.
 
+use super::SizingInput;
 use crate::options::Options;
-use crate::sizing::SizingInput;
-use crate::tables::options::TableOptions;
+use crate::options::tables::TableOptions;
 
 /// A tree of tables at its expected size.
 #[derive(Clone, Debug, PartialEq)]

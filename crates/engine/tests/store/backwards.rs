@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step, TableOptions,
+    Engine, EngineError, EngineIterator, EngineSnapshot, IteratorOptions, Options, Shape, Step,
+    TableOptions, Value, WriteOptions,
 };
-use pages::{EngineError, Shape, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

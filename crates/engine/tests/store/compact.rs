@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use engine::{Engine, Granularity, Options};
-use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
+use engine::{
+    Durability, Engine, EngineError, Granularity, Options, Shape, UsedUp, Value, WriteOptions,
+};
 use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

@@ -4,9 +4,9 @@
 //! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store exchange`;
 //! `LEVELHEAD_TRIALS=200` runs more trials.
 
-use engine::{Engine, Options};
-use pages::{
-    BatchOptions, BatchWrite, Durability, EngineError, Shape, UsedUp, Value, WriteOptions,
+use engine::{
+    BatchOptions, BatchWrite, Durability, Engine, EngineError, Options, Shape, UsedUp, Value,
+    WriteOptions,
 };
 use runtime::{Nanos, Rng, Runtime};
 

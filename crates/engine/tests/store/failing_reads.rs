@@ -3,8 +3,9 @@
 
 use std::rc::Rc;
 
-use engine::{Engine, Options};
-use pages::{Durability, EngineError, PageNo, Shape, Stream, Value, WriteOptions};
+use engine::{
+    Durability, Engine, EngineError, Options, PageNo, Shape, Stream, Value, WriteOptions,
+};
 use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

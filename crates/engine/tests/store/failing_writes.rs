@@ -6,8 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::Engine;
-use pages::{Stream, Value, WriteOptions};
+use engine::{Engine, Stream, Value, WriteOptions};
 use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, Failing, MemoryMedium, SHAPE};

@@ -4,8 +4,7 @@
 //! A failure prints its seed: `LEVELHEAD_SEED=3 cargo test -p engine --test store full::`;
 //! `LEVELHEAD_TRIALS=200` runs more trials.
 
-use engine::{Engine, Options};
-use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
+use engine::{Durability, Engine, EngineError, Options, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

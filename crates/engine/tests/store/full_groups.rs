@@ -1,8 +1,10 @@
 //! Stores with groups, filled until they refuse writes: they report that they are full, and accept
 //! writes again after deletes.
 
-use engine::{Engine, Options, Planted, Setup};
-use pages::{Durability, EngineError, Medium, Shape, StoreId, Surroundings, Value, WriteOptions};
+use engine::{
+    Durability, Engine, EngineError, Medium, Options, Planted, Setup, Shape, StoreId, Surroundings,
+    Value, WriteOptions,
+};
 use runtime::{Handle, Nanos, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use pages::format::page::{self, PageKind};
-use pages::store::PageStore;
-use pages::store::space::Claimant;
-use pages::{PageNo, StoreId, Stream};
+use engine::internals::page::PageKind;
+use engine::internals::{Claimant, PageStore, page};
+use engine::{PageNo, StoreId, Stream};
 use runtime::{IoClass, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
@@ -18,7 +17,7 @@ fn groups_stay_together_whoever_writes_beside_them() {
     let rt = Runtime::new(5);
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(SHAPE), None);
     let store =
-        PageStore::new(rt.handle(), medium, cpu(&rt), pages::Planted::default(), StoreId(1));
+        PageStore::new(rt.handle(), medium, cpu(&rt), engine::Planted::default(), StoreId(1));
     let store = Rc::new(store);
     let written = Rc::<RefCell<Vec<(PageNo, u32)>>>::default();
     let writers = (0..3_u64).map(|writer| {

@@ -1,7 +1,6 @@
 //! Gets that first look up the key in memory.
 
-use engine::{Look, Options};
-use pages::{CacheStats, Value, WriteOptions};
+use engine::{CacheStats, Look, Options, Value, WriteOptions};
 use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

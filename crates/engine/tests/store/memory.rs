@@ -7,7 +7,7 @@ use std::future::ready;
 use std::ops::Range;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage};
 
 const APPEND: Nanos = Nanos(100_000);

@@ -1,8 +1,10 @@
 //! Automatic readahead of iterators over trees of tables: fewer reads, the same pairs, within the
 //! memory limit.
 
-use engine::{Engine, IteratorOptions, Options, Planted, Setup, Step, TableOptions};
-use pages::{Shape, StoreId, Surroundings, Value, WriteOptions};
+use engine::{
+    Engine, IteratorOptions, Options, Planted, Setup, Shape, Step, StoreId, Surroundings,
+    TableOptions, Value, WriteOptions,
+};
 use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

@@ -3,11 +3,9 @@
 
 use std::rc::Rc;
 
-use pages::format::page::{self, PageKind};
-use pages::store::PageStore;
-use pages::store::apart::Apart;
-use pages::store::space::Claimant;
-use pages::{EngineError, MediumError, PageNo, StoreId, Stream};
+use engine::internals::page::PageKind;
+use engine::internals::{Apart, Claimant, PageStore, page};
+use engine::{EngineError, MediumError, PageNo, StoreId, Stream};
 use runtime::{IoClass, Nanos, Runtime};
 
 use crate::memory::{Cells, Failing, MemoryMedium, SHAPE};
@@ -17,7 +15,7 @@ const REFUSED: EngineError = EngineError::Medium(MediumError::Io(5));
 
 fn store(rt: &Runtime, failing: Failing) -> Rc<PageStore<MemoryMedium>> {
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(SHAPE), Some(failing));
-    let planted = pages::Planted::default();
+    let planted = engine::Planted::default();
     Rc::new(PageStore::new(rt.handle(), medium, cpu(rt), planted, StoreId(1)))
 }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use engine::{Engine, IndexPart, IndexState, Options, Salvage, Setup};
-use pages::{Durability, Shape, StoreId, Surroundings, Value, WriteOptions};
+use engine::{
+    Durability, Engine, IndexPart, IndexState, Options, Salvage, Setup, Shape, StoreId,
+    Surroundings, Value, WriteOptions,
+};
 use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

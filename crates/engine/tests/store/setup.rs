@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use engine::{ColumnOptions, Engine, Options, Planted, Setup};
-use pages::{
-    Cpu, CpuCosts, Durability, EngineError, Medium, StoreId, Surroundings, UsedUp, Value,
-    WriteOptions,
+use engine::{
+    ColumnOptions, Cpu, CpuCosts, Durability, Engine, EngineError, Medium, Options, Planted, Setup,
+    StoreId, Surroundings, UsedUp, Value, WriteOptions,
 };
 use runtime::{Cores, Nanos, Rng, Runtime};
 

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 use std::rc::Rc;
 
-use engine::Engine;
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream, Value, WriteOptions};
+use engine::{Engine, ExtentId, Medium, MediumError, PageNo, Shape, Stream, Value, WriteOptions};
 use runtime::{Handle, IoClass, Nanos, PageImage, Runtime};
 
 use crate::memory::SHAPE;

@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::Engine;
-use pages::{Fault, OpenError, PageFault, PageNo, Planted, Shape, Stream, Value, WriteOptions};
+use engine::{
+    Engine, Fault, OpenError, PageFault, PageNo, Planted, Shape, Stream, Value, WriteOptions,
+};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use block::BlockDevice;
 use design::Design;
+use engine::{ExtentId, LogSync, Medium, PageNo, StoreId, Stream, Value};
 use files::{FileDevice, FileError, FileOptions};
 use host::{HostProfile, HostStore, Media, StoreOptions};
-use pages::{ExtentId, LogSync, Medium, PageNo, StoreId, Stream, Value};
 use runtime::{
     Cores, Handle, IoChoice, IoClass, Nanos, PageImage, RealOptions, Rng, Runtime, Shared,
 };
@@ -46,7 +46,7 @@ fn options(design: &str) -> StoreOptions {
         index: design.index(),
         expected_key_bytes: 16,
         expected_value_bytes: 400,
-        planted: pages::Planted::default(),
+        planted: engine::Planted::default(),
         id: StoreId(7),
     }
 }

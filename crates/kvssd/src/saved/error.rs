@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use pages::{NotAtRest, OpenError};
+use engine::{NotAtRest, OpenError};
 
 use super::stream::VERSION;
 use crate::setup::SetupError;

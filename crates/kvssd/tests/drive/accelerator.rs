@@ -1,9 +1,8 @@
 //! The design with a merge accelerator: merges that go through flash for it, and merges that it
 //! does not do.
 
-use engine::Options;
+use engine::{AcceleratorWork, Options, Value};
 use kvssd::{KvDrive, StoreMode};
-use pages::{AcceleratorWork, Value};
 use runtime::Runtime;
 
 use crate::harness::{Machine, small_design, small_device};

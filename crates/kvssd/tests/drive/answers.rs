@@ -1,7 +1,7 @@
 //! Complaints about wrong answers of a drive.
 
+use engine::Value;
 use kvssd::{RecoverError, Status};
-use pages::Value;
 use trial::{Answer, Complaint, Kind};
 
 /// Returns the complaint about a failed recovery.

@@ -1,9 +1,8 @@
 //! Caches: recently read data need no flash reads, the caches stay within their sizes, and scans do
 //! not evict hot data.
 
-use engine::{Filters, Options};
+use engine::{Filters, Options, Value};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, StoreMode};
-use pages::Value;
 use runtime::Rng;
 
 use crate::harness::{Machine, small, small_design, small_device, small_tables, tree};

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use engine::{LogSync, Value};
 use kvssd::{KvDrive, Status, StoreMode, StoreOptions};
-use pages::{LogSync, Value};
 use runtime::{Handle, Nanos, Rng};
 use trial::loads::{random_key, random_sync, random_value};
 use trial::{Kind, World};

@@ -1,8 +1,7 @@
 //! Results of each command; invalid input must lose no data.
 
-use engine::Options;
+use engine::{Options, Value};
 use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
-use pages::Value;
 use runtime::{Nanos, Runtime};
 
 use crate::harness::{

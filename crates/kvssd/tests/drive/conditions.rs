@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::Options;
+use engine::{Options, Value};
 use kvssd::{DeviceProfile, DriveOptions, StoreMode};
-use pages::Value;
 use runtime::Nanos;
 
 use crate::harness::{Machine, for_hash, small_design, small_device, small_hash_options};

@@ -8,11 +8,11 @@
 use std::rc::Rc;
 
 use design::IndexOptions;
-use engine::{ColumnOptions, Filters, Options};
+use engine::{ColumnOptions, Durability, Filters, LogSync, Options};
 use flash::Flash;
 use kvssd::{DriveOptions, KvDrive};
-use pages::{Durability, LogSync};
 use runtime::{IoClass, Nanos, Rng, Runtime};
+use trial::{Names, World};
 
 use crate::harness::{
     Comeback, Machine, for_hash, small_design, small_device, small_hash, small_options,
@@ -21,8 +21,6 @@ use crate::harness::{
 use crate::model::number;
 use crate::shape::Shape;
 use crate::trial::{check_all, start_clients};
-use trial::Names;
-use trial::World;
 
 /// Device operations of a run before the power cut whose recovery is cut short.
 const BEFORE_RECOVERY: u64 = 150;

@@ -1,16 +1,12 @@
 //! Bit rot: a damaged page is reported, and never returned as data.
 
-use kvssd::{KvDrive, Status, StoreMode};
-use pages::Value;
+use engine::{Fault, Value};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
 use runtime::{PageImage, Rng};
-
-use kvssd::{DeviceProfile, DriveOptions};
-
 use trial::{Complaint, Kind};
 
 use crate::answers::of_status;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
-use pages::Fault;
 
 const KEYS: u64 = 600;
 /// Enough keys for every level, and for collections as soon as more is written.

@@ -1,6 +1,6 @@
 //! Bugs that can be planted in a drive.
 
-use pages::{Fault, Planted};
+use engine::{Fault, Planted};
 
 /// Returns every fault that shows on a drive. A checkpoint that does not wait lags behind its edits
 /// only for a moment on a drive; crate `torture` catches that fault, where edits wait for windows.

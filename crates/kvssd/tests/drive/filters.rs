@@ -1,9 +1,8 @@
 //! The design with Bloom filters: memory is used as planned, reads are saved, and filters survive a
 //! power cut.
 
-use engine::Options;
+use engine::{Options, Value};
 use kvssd::{KvDrive, Status, StoreMode};
-use pages::Value;
 use runtime::Rng;
 
 use crate::harness::{Machine, small_design, small_device};

@@ -3,17 +3,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use engine::Value;
 use flash::{NandArray, PageAddress};
 use kvssd::StoreMode;
-use pages::Value;
 use runtime::{Nanos, PageImage, Rng};
+use trial::{Names, World};
 
 use crate::harness::Machine;
 use crate::model::number;
 use crate::shape::Shape;
 use crate::trial::start_clients;
-use trial::Names;
-use trial::World;
 
 /// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` sets another number.
 const INPUTS: u64 = 400;

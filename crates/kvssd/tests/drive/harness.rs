@@ -2,17 +2,13 @@
 //! thousand commands.
 
 use design::IndexOptions;
-use engine::{Engine, Filters, Granularity, Options, TableOptions};
+use engine::{Durability, Engine, Fault, Filters, Granularity, HashOptions, Options, TableOptions};
 use flash::{CutReport, Flash, NandArray};
-use hashkv::HashOptions;
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff, RawFlash, RecoverError};
-use pages::Durability;
 use runtime::{JoinHandle, Rng, Runtime};
-
 use trial::Complaint;
 
 use crate::answers::of_recovery;
-use pages::Fault;
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {

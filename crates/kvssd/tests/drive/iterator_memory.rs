@@ -1,8 +1,7 @@
 //! Memory and space held by snapshots, and their release.
 
-use engine::{Granularity, IteratorOptions};
+use engine::{Granularity, IteratorOptions, Value};
 use kvssd::{DeviceProfile, IteratorHandle, KvDrive, Status, StoreMode};
-use pages::Value;
 use runtime::{Handle, Nanos};
 
 use crate::harness::{Machine, small_device, tree, tree_of};

@@ -3,9 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use engine::IteratorOptions;
+use engine::{IteratorOptions, Value};
 use kvssd::{DriveOptions, KvDrive, Status, StoreMode};
-use pages::Value;
 use runtime::Nanos;
 
 use crate::harness::{Machine, small_device, small_options, tree, tree_of};

@@ -1,8 +1,7 @@
 //! More writes than fit one group of the log, all arriving while another group is written.
 
-use engine::Options;
+use engine::{Durability, LogSync, Options, Value};
 use kvssd::StoreOptions;
-use pages::{Durability, LogSync, Value};
 use runtime::Rng;
 
 use crate::harness::{Machine, small, small_device};

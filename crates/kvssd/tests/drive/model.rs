@@ -3,8 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use design::IndexOptions;
-use engine::Options;
-use hashkv::HashOptions;
+use engine::{HashOptions, Options};
 use runtime::Nanos;
 
 use crate::harness::{for_hash, small_hash};

@@ -6,15 +6,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use design::IndexOptions;
-use engine::{Options, Preemption};
+use engine::{Fault, Options, Preemption};
 use runtime::Nanos;
+use trial::{Complaint, Kind};
 
 use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
 use crate::model::number;
 use crate::shape::{Cuts, Shape};
 use crate::trial::run_trial;
-use pages::Fault;
-use trial::{Complaint, Kind};
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;
@@ -31,39 +30,42 @@ fn kinds(fault: Fault) -> &'static [Kind] {
         | Fault::MoveUnderSnapshot
         | Fault::PublishBeforeDurable
         | Fault::ReleaseBeforeMoved => &[Kind::Corrupt],
-        Fault::CollectWithoutRecheck | Fault::DeleteNotLogged => &[Kind::Stale],
+        Fault::CollectWithoutRecheck
+        | Fault::DeleteNotLogged
+        | Fault::DropTombstonesEarly
+        | Fault::CompactNewestAlone
+        | Fault::MergedL0GoesFirst => &[Kind::Stale],
         // The newest write is lost: the previous value is found, or none if there was none.
         Fault::DumpWithoutFrozen
         | Fault::AcknowledgeEarly
+        | Fault::HashForgetsDirtyPages
         // An older page in place of a segment leads to older values, or to none.
-        | Fault::BelieveStalePages => &[Kind::Lost, Kind::Stale],
+        | Fault::BelieveStalePages
+        // A cache that ignores generations returns the former contents of a segment's place; if
+        // entries are lost before they are merged, older entries below reappear.
+        | Fault::DiscardedIsPublished
+        | Fault::SequenceGoesBack
+        | Fault::CacheForgetsGenerations
+        // An older memtable is merged over newer entries, or dropped before it is merged.
+        | Fault::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
         // Of two unacknowledged writes the later one exists, and the earlier one does not.
-        Fault::TableBeforeLog => &[Kind::Lost],
+        Fault::TableBeforeLog
+        | Fault::FilterForgetsKeys
+        | Fault::ColumnForgetsKeys
+        | Fault::HashSkipsKeyCompare => &[Kind::Lost],
         // The journal is checked as a whole when it is read: missing or torn parts are detected
         // there.
         Fault::TrimLogEarly
         | Fault::TakeTornGroup
         | Fault::ReplayTrimmedLog
-        | Fault::CommitBeforeSegments => &[Kind::Unopened],
+        | Fault::CommitBeforeSegments
+        | Fault::ReleaseBeforeNoted
+        | Fault::TrimLogBeforeCommit => &[Kind::Unopened],
         // The index of a table is read when the store is opened, its other pages later.
         Fault::CommitBeforeTables => &[Kind::Unopened, Kind::Corrupt],
-        Fault::DropTombstonesEarly | Fault::CompactNewestAlone | Fault::MergedL0GoesFirst => {
-            &[Kind::Stale]
-        }
         // L0 is never compacted again.
         Fault::DiscardedKeepsClaim => &[Kind::Hung],
-        // A cache that ignores generations returns the former contents of a segment's place; if
-        // entries are lost before they are merged, older entries below reappear.
-        Fault::DiscardedIsPublished
-        | Fault::SequenceGoesBack
-        | Fault::CacheForgetsGenerations
-        // An older memtable is merged over newer entries, or dropped before it is merged.
-        | Fault::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
-        Fault::FilterForgetsKeys | Fault::ColumnForgetsKeys => &[Kind::Lost],
         Fault::OverwriteUnderSnapshot | Fault::ReadPastSnapshot => &[Kind::Iterator],
-        Fault::ReleaseBeforeNoted | Fault::TrimLogBeforeCommit => &[Kind::Unopened],
-        Fault::HashForgetsDirtyPages => &[Kind::Lost, Kind::Stale],
-        Fault::HashSkipsKeyCompare => &[Kind::Lost],
         Fault::HashForgetsUprooted => &[Kind::Leak],
         Fault::UnreadableIsOld | Fault::UnreadableIsNeeded | Fault::CheckpointBeforeDurable => {
             unreachable!("drives do not show it")

@@ -1,11 +1,12 @@
 //! Random drives, designs and loads: every user option, with values that no preset has.
 
 use design::IndexOptions;
-use engine::{ColumnOptions, Filters, MergeBy, Options, Preemption, TableOptions};
+use engine::{
+    ColumnOptions, Durability, Filters, HashOptions, MergeBy, OpenError, Options, Preemption,
+    TableOptions,
+};
 use flash::{Geometry, Suspend};
-use hashkv::HashOptions;
 use kvssd::{DeviceProfile, KvDrive, SetupError};
-use pages::{Durability, OpenError};
 use runtime::{Nanos, Rng, Runtime};
 use trial::Names;
 use trial::designs::{any_sync, draw_keeping, iterators, leveled, pick, tree};

@@ -1,8 +1,7 @@
 //! Read-ahead: it must change only the times of reads; its gains and costs.
 
-use engine::IteratorOptions;
+use engine::{IteratorOptions, Value};
 use kvssd::{DeviceProfile, DriveOptions, IteratorHandle, KvDrive, Status, StoreMode};
-use pages::Value;
 use runtime::{Handle, IoClass, Nanos, Rng};
 
 use crate::harness::{Machine, small_device, tree_of};
@@ -118,7 +117,7 @@ fn reading_ahead_and_in_bulk_does_not_show_in_what_is_read() {
 
 /// Returns the mean latency of a Next in an undisturbed scan over `keys` values of about a page,
 /// and the counters.
-fn quiet_scan(iterators: IteratorOptions, keys: u64) -> (Nanos, pages::IteratorStats) {
+fn quiet_scan(iterators: IteratorOptions, keys: u64) -> (Nanos, engine::IteratorStats) {
     on_a_drive(&small_device(), with_iterators(iterators), |drive, handle| {
         Box::pin(async move {
             for i in 0..keys {

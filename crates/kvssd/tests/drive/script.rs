@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use engine::Value;
 use kvssd::{DriveOptions, IteratorHandle, KvDrive, Pair, Status, StoreMode};
-use pages::Value;
 use runtime::Rng;
 
 use crate::harness::{Machine, small_device};

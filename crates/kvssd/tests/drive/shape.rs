@@ -1,13 +1,12 @@
 //! Drives, designs and loads of trials.
 
 use design::IndexOptions;
-use engine::{Granularity, IteratorOptions, Options};
+use engine::{Durability, Granularity, IteratorOptions, LogSync, Options};
 use kvssd::{DeviceProfile, DriveOptions};
-use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
+use trial::Names;
 
 use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};
-use trial::Names;
 
 /// Parameters that vary from trial to trial besides the random choices.
 pub(crate) struct Shape {

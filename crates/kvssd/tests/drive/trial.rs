@@ -4,19 +4,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use engine::Fault;
 use kvssd::DriveOptions;
 use runtime::{Nanos, Rng};
-
-use crate::client::Client;
-use trial::{Complaint, Kind};
+use trial::{Complaint, Kind, World};
 
 use crate::answers::answer;
+use crate::client::Client;
 use crate::harness::{Comeback, Machine};
 use crate::scanner::Scanner;
 use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
-use pages::Fault;
-use trial::World;
 
 /// On a full drive a write may wait long, but not forever.
 const GRACE: Nanos = Nanos::from_millis(3_000);

@@ -4,17 +4,17 @@
 
 use design::IndexOptions;
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
+use engine::{
+    Durability, Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options, TableOptions,
+};
 use flash::Geometry;
-use hashkv::HashOptions;
 use kvssd::DeviceProfile;
-use pages::Durability;
 use runtime::{Nanos, Rng};
+use trial::Names;
+use trial::designs::{any_sync, leveled, pick};
 
 use crate::harness::small_device;
 use crate::shape::{Cuts, Shape};
-use trial::Names;
-use trial::designs::{any_sync, leveled, pick};
 
 fn device(rng: &mut Rng) -> DeviceProfile {
     let mut device = small_device();

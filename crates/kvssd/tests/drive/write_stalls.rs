@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use engine::Value;
 use kvssd::{KvDrive, StoreMode};
-use pages::Value;
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::harness::{small_device, small_options};

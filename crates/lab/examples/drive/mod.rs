@@ -3,9 +3,8 @@
 use std::rc::Rc;
 
 use block::nvme::SetId;
-use engine::{Engine, Options, Setup};
+use engine::{Cpu, CpuCosts, Engine, Options, Setup, StoreId, Surroundings};
 use limiter::{Limited, LimiterOptions};
-use pages::{Cpu, CpuCosts, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 use ssd::{Ssd, SsdProfile};
 use volume::{BlockRange, RangeOptions, Reuse};

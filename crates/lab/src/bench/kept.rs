@@ -7,7 +7,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::rc::Rc;
 
 use design::IndexOptions;
@@ -107,7 +108,7 @@ pub fn check_keeping(spec: &BenchSpec) -> Result<(), BenchError> {
         return Err(refuse("what is kept are KV drives; a host's store on a block drive is not"));
     };
     let index = spec.design.index();
-    if index.durability() == pages::Durability::Log {
+    if index.durability() == engine::Durability::Log {
         return Err(refuse(format!(
             "a drive with {name} cannot be kept: its log goes on by itself; take a design without one, such as pink"
         )));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use engine::EngineStats;
 use levelhead::{Durability, Inside};
-use pages::EngineStats;
 use workload::OpKind;
 
 use super::{DiskBytes, LiveSpec, Phases};

@@ -3,10 +3,10 @@
 use std::io::{BufWriter, Read, Write};
 
 use design::IndexOptions;
+use engine::{EngineStats, IteratorStats};
 use flash::FlashStats;
 use hdrhistogram::Histogram;
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
-use pages::{EngineStats, IteratorStats};
 use runtime::{IoClass, Nanos, Runtime};
 use serde_json::Value;
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};

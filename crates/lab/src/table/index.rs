@@ -1,6 +1,6 @@
 //! What the index takes of memory, and how it is looked up.
 
-use pages::CacheStats;
+use engine::CacheStats;
 
 use super::{add, table};
 use crate::result::BenchResult;

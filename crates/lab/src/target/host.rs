@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use design::Index;
+use engine::{EngineError, Value};
 use flash::FlashStats;
 use host::{GetTimes, HostIterator, HostStore};
 use limiter::{Limited, LimiterStats};
-use pages::{EngineError, Value};
 use ssd::{SetReport, SetStats, Ssd};
 use volume::{BlockRange, OneOrMany};
 use workload::{KvIterator, KvTarget, Pair};

@@ -5,8 +5,8 @@ mod memory;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use engine::{ExtentId, Medium, PageNo, Stream};
 use limiter::{Limited, LimiterOptions, RateLimiterOptions, SilkOptions};
-use pages::{ExtentId, Medium, PageNo, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Runtime};
 
 use crate::memory::{MemoryMedium, SHAPE};

@@ -5,13 +5,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use engine::{EngineError, Failure, LogSync, MediumError, OpenError, StoreId, Value};
 use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
-use pages::{EngineError, Failure, LogSync, MediumError, OpenError, StoreId, Value};
 use runtime::{Nanos, Rng, Runtime};
 use ssd::Planted;
-use torture::machine::{self, Machine};
+use torture::machine::Machine;
 use torture::rack::{Rack, RackImage};
-use torture::{Shape, Store};
+use torture::{Shape, Store, machine};
 
 /// Returns a shape with the journal on the last set.
 fn shape(arrangement: Arrangement, id: StoreId) -> Shape {

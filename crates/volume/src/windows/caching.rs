@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium};
+use engine::{ExtentId, Medium};
 use runtime::{Handle, PageImage, Permit};
 
 use super::{Overflow, Windows};

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use block::nvme::{WindowSelect, WindowStatus};
-use pages::MediumError;
+use engine::MediumError;
 use runtime::{Handle, Nanos};
 
 use super::bandwidth::Bandwidth;

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use pages::{MediumError, Stream};
+use engine::{MediumError, Stream};
 use runtime::{Handle, Nanos, Notify, OneshotSender};
 
 use super::route::Reader;

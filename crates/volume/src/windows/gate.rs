@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, OneshotReceiver, PageImage, oneshot};
 
 use super::flow::{Flow, Sync};

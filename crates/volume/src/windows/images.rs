@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::ExtentId;
+use engine::ExtentId;
 use runtime::PageImage;
 
 /// The data pages of stripes.

@@ -39,7 +39,7 @@ mod windowed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pages::{Medium, Stream};
+use engine::{Medium, Stream};
 use runtime::{IoClass, Nanos, Notify, Semaphore};
 
 pub(crate) use gate::{Gate, Pass};

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pages::{Medium, PageNo};
+use engine::{Medium, PageNo};
 use runtime::{IoClass, PageImage};
 
 use super::route::{Others, Reader, Route, route};

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use block::nvme::{WindowSelect, WindowStatus};
-use pages::MediumError;
+use engine::MediumError;
 use runtime::Nanos;
 
 use super::Windowed;

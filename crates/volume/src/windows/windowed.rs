@@ -4,7 +4,7 @@ use std::future::Future;
 
 use block::BlockDevice;
 use block::nvme::{PerSetLog, PlmConfig, Thresholds, WindowSelect};
-use pages::{Medium, MediumError, PageNo};
+use engine::{Medium, MediumError, PageNo};
 
 use crate::block_range::{BlockRange, as_medium_error};
 

@@ -8,13 +8,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::Engine;
+use engine::{Engine, ExtentId, OpenError, Shape, Stream, Value, WriteOptions};
 use fuzz::from_environment;
-use pages::error::OpenError;
-use pages::{ExtentId, Shape, Stream, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
-use volume::header::{self, Header};
-use volume::{Fault, Layout, Options, Planted, Setup, Volume};
+use volume::header::Header;
+use volume::{Fault, Layout, Options, Planted, Setup, Volume, header};
 
 use crate::memory::{Command, Disk, Fails, MemoryMedium};
 use crate::store::{Asked, tree_setup};

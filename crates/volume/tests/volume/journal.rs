@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{Engine, Setup as TreeSetup};
-use pages::error::OpenError;
-use pages::{Shape, StoreId};
+use engine::{Engine, OpenError, Setup as TreeSetup, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
 use volume::{Layout, Options, Planted, Setup, Volume};
 

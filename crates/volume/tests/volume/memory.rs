@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use block::nvme::{PerSetLog, WindowSelect};
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Rng};
 use volume::windows::Windowed;
 

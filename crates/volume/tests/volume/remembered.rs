@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::Engine;
-use pages::error::OpenError;
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream, Value, WriteOptions};
+use engine::{
+    Engine, ExtentId, Medium, MediumError, OpenError, PageNo, Shape, Stream, Value, WriteOptions,
+};
 use runtime::{Cores, First, Handle, IoClass, Nanos, PageImage, Runtime, first};
 use volume::{Layout, Options, Planted, Setup, Volume, header};
 

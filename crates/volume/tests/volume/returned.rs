@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, PageNo, Shape, Stream};
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage, Runtime};
 use volume::{Layout, Options, Planted, Setup, Volume};
 

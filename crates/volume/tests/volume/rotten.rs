@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{Engine, EngineIterator, IteratorOptions, Options as TreeOptions, Step};
-use pages::{Shape, Value, WriteOptions};
+use engine::{
+    Engine, EngineIterator, IteratorOptions, Options as TreeOptions, Shape, Step, Value,
+    WriteOptions,
+};
 use runtime::{Cores, Nanos, Runtime, mix64};
 use volume::{Layout, Options, Planted, Setup, Volume};
 

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use block::nvme::SetId;
-use engine::{Engine, Options as TreeOptions, Setup as TreeSetup};
-use flash::{FlashProfile, Geometry};
-use pages::{
-    Cpu, CpuCosts, Durability, ExtentId, Medium, PageNo, StoreId, Surroundings, Value, WriteOptions,
+use engine::{
+    Cpu, CpuCosts, Durability, Engine, ExtentId, Medium, Options as TreeOptions, PageNo,
+    Setup as TreeSetup, StoreId, Surroundings, Value, WriteOptions,
 };
+use flash::{FlashProfile, Geometry};
 use runtime::{Cores, Handle, IoClass, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Reuse, Setup, Volume};
@@ -177,7 +177,7 @@ fn a_page_of_a_set_comes_back_up_to_its_last_byte() {
     let ssd = Ssd::new(&handle, &profile(), Precondition::Empty);
     let sets = Volume::create(volume_setup(&handle, &cores, &ssd)).expect("they fit");
     rt.block_on(async move {
-        sets.open(ExtentId(2), 1, pages::Stream::Objects).expect("it opens");
+        sets.open(ExtentId(2), 1, engine::Stream::Objects).expect("it opens");
         let first = sets.shape().page(ExtentId(2), 0);
         let unit = (0..4).map(|at| runtime::PageImage::new(&[at + 1, 0])).collect();
         sets.append(first, unit, IoClass::Flush).await.expect("it is written");

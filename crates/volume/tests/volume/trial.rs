@@ -14,11 +14,12 @@ mod writes;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium};
+use engine::{ExtentId, Medium};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
 use volume::{Fault, Options, Planted, Setup, Volume, VolumeStats};
 
 use self::known::{Filled, Model};
+
 pub(crate) use self::world::World;
 use crate::memory::{Disk, MemoryMedium};
 

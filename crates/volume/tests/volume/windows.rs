@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, PageNo, Stream};
+use engine::{ExtentId, Medium, PageNo, Stream};
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 use volume::windows::{State, WindowOptions, WindowStats};

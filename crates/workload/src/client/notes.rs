@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
 
-use pages::Value;
+use engine::Value;
 use runtime::{Handle, Nanos};
 
 use super::Stop;

@@ -36,16 +36,16 @@ mod tests;
 pub use mismatch::{Mismatch, MismatchKind};
 pub(crate) use scan::{ScanSurprise, ScanTicket};
 
-use pages::Value;
-use runtime::Carrier;
-
-use crate::ValueRecipe;
-use crate::value::{Stamp, stamp};
+use engine::Value;
 use lengths::Lengths;
 use mismatch::{Finding, Surprise};
 use order::KeyOrder;
+use runtime::Carrier;
 use ticket::ReadTicket;
 use versions::{Seen, Versions};
+
+use crate::ValueRecipe;
+use crate::value::{Stamp, stamp};
 
 /// The writes of every key number, and the values that may be read.
 pub(crate) struct Oracle {

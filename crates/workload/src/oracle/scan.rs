@@ -6,7 +6,7 @@
 //! between overlapped. The order of keys lists all records; the walk along it stops at each pair,
 //! so a scan costs one step per record.
 
-use pages::Value;
+use engine::Value;
 
 use super::mismatch::{Finding, write_name};
 use super::order::{Cursor, KeyOrder};

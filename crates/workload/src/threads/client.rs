@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use pages::Value;
+use engine::Value;
 use runtime::{ExactSleep, Nanos, Rng, WallClock};
 
 use super::SharedTarget;

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use pages::Value;
+use engine::Value;
 use runtime::{Handle, Nanos, Rng, Runtime};
 use workload::{
     ClientOptions, CoreWorkload, KvIterator, KvTarget, Pair, RunReport, Session, builtin,

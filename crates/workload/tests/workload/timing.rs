@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pages::Value;
+use engine::Value;
 use runtime::{Handle, Nanos, Runtime, Semaphore};
 use workload::{
     Arrivals, ClientOptions, KvTarget, NoIterators, OpKind, Pace, RunReport, Session, StartError,

@@ -1,11 +1,11 @@
 //! Builds columnar tables: entries in, pages out.
 
-use pages::format::page::{self, PageKind};
-use pages::format::pointer::PointerFormat;
-
 use super::{ColumnPages, place, room};
 use crate::format::entry::IndexEntry;
-use crate::lsm::filter::{Filter, key_hash};
+use crate::format::page;
+use crate::format::page::PageKind;
+use crate::format::pointer::PointerFormat;
+use crate::read::filter::{Filter, key_hash};
 
 /// Computes the size of entries in columns. Pure arithmetic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,8 +62,11 @@ impl Measure {
     pub(crate) fn least_bytes(&self, pages: u32) -> usize {
         // Each of three columns may leave nearly a page empty.
         let filled = (pages as usize).saturating_sub(2) * self.room;
-        let entry =
-            pages::MAX_KEY_BYTES + 1 + self.address_bytes + self.filter_bits as usize / 8 + 1;
+        let entry = crate::format::object::MAX_KEY_BYTES
+            + 1
+            + self.address_bytes
+            + self.filter_bits as usize / 8
+            + 1;
         filled.saturating_sub(entry).max(1)
     }
 

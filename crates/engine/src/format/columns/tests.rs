@@ -1,12 +1,12 @@
 //! Tests of columnar tables: built tables can be read, damaged ones are rejected.
 
-use pages::medium::PageNo;
-use pages::specimens::{SHAPE, pointers};
 use proptest::prelude::*;
 
-use super::*;
+use crate::format::columns::*;
 use crate::format::meta_segment::MetaSegment;
-use crate::lsm::filter::{Filter, key_hash};
+use crate::medium::PageNo;
+use crate::read::filter::{Filter, key_hash};
+use crate::specimens::{SHAPE, pointers};
 
 fn measure(address_bytes: u32, filter_bits: u32) -> Measure {
     Measure::new(SHAPE.payload_bytes, pointers(), address_bytes, filter_bits)

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use pages::format::page::{self, HEADER_BYTES, PageKind};
-use pages::format::pointer::PointerFormat;
-
 use super::{Layout, MetaSegment};
 use crate::format::entry::{IndexEntry, OFFSET_BYTES};
+use crate::format::page;
+use crate::format::page::{HEADER_BYTES, PageKind};
+use crate::format::pointer::PointerFormat;
 
 /// Collects entries in key order until a page is full.
 pub(crate) struct MetaSegmentBuilder {

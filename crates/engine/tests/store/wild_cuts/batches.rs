@@ -4,8 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use engine::Engine;
-use pages::{BatchOptions, EngineError, LogSync};
+use engine::{BatchOptions, Engine, EngineError, LogSync};
 use runtime::{Nanos, Rng};
 
 use super::medium::Wild;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Rng, Runtime};
 
 use super::pick;

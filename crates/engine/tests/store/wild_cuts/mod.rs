@@ -12,17 +12,17 @@ mod model;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{Engine, Options, Planted, Setup};
-use fuzz::from_environment;
-use pages::{
-    Durability, EngineError, LogSync, OpenError, Shape, StoreId, Surroundings, Value, WriteOptions,
+use batches::Batches;
+use engine::{
+    Durability, Engine, EngineError, LogSync, OpenError, Options, Planted, Setup, Shape, StoreId,
+    Surroundings, Value, WriteOptions,
 };
+use fuzz::from_environment;
+use medium::{Cells, Discards, Wild};
+use model::{Model, number_of, value};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::setup::cpu;
-use batches::Batches;
-use medium::{Cells, Discards, Wild};
-use model::{Model, number_of, value};
 
 /// The parameters of a trial.
 #[derive(Clone, Debug)]

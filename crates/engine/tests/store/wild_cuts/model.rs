@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::Engine;
-use pages::Value;
+use engine::{Engine, Value};
 use runtime::{Nanos, Runtime};
 
 use super::medium::Wild;

@@ -7,9 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::{Engine, EngineIterator, Step};
-use pages::error::EngineError;
-use pages::{BatchOptions, Value, WriteOptions};
+use engine::{BatchOptions, Engine, EngineError, EngineIterator, Step, Value, WriteOptions};
 use runtime::{Handle, Nanos, Rng};
 
 use crate::faults::Memory;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pages::error::OpenError;
+use engine::OpenError;
 use runtime::{Handle, Nanos, Rng, Runtime};
 use volume::Fault;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use engine::{Engine, Setup as TreeSetup};
-use pages::error::OpenError;
+use engine::{Engine, OpenError, Setup as TreeSetup};
 use runtime::{Handle, Nanos, Rng, Runtime};
 use volume::{Volume, header};
 
-use super::clients::{self, Clients, check_all, round_of, twin_of};
+use super::clients;
+use super::clients::{Clients, check_all, round_of, twin_of};
 use super::history::Life;
 use crate::faults::{Memory, SHAPE, World, cores};
 use crate::memory::MemoryMedium;

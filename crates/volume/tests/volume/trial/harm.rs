@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pages::Medium;
+use engine::Medium;
 use volume::Layout;
 
 use super::Life;

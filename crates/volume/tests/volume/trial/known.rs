@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pages::Stream;
+use engine::Stream;
 
 /// A stripe of the model.
 #[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]

@@ -1,6 +1,6 @@
 //! Reads, compared with the model.
 
-use pages::{ExtentId, Medium, MediumError, PageNo};
+use engine::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
 
 use super::Life;

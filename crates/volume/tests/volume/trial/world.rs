@@ -1,6 +1,6 @@
 //! The configuration of a trial.
 
-use pages::Shape;
+use engine::Shape;
 use runtime::{Nanos, Rng};
 use volume::Layout;
 use volume::windows::slot::{Rules, SlotPolicy};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::{ExtentId, Medium, Stream};
+use engine::{ExtentId, Medium, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use super::Life;

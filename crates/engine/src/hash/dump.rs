@@ -1,0 +1,189 @@
+//! What a power cut leaves of a hash table: memtables, directory, bucket pages that differ from the
+//! medium, and what belongs to them. Clean cached pages are read again when they are needed.
+
+use std::collections::BTreeMap;
+
+use super::Inner;
+use crate::format::codec::{Reader, Writer};
+use crate::format::page::StoreId;
+use crate::format::pointer::{Pointer, PointerFormat};
+use crate::medium::{Medium, PageNo, Shape};
+use crate::memtable::Memtables;
+use crate::planted::Fault;
+use crate::recovery::dump::{read_extents, read_memtables, write_extents, write_memtables};
+use crate::space::extents::Extents;
+use crate::wal::Flushed;
+
+/// Tells the dump from those of LSM-trees, too.
+const VERSION: u32 = 0x4841_0003;
+/// Bytes of a dirty page besides its slots.
+pub(crate) const DIRTY_PAGE_BYTES: usize = 4 + 8 + 4;
+const NOWHERE: u32 = u32::MAX;
+
+/// What a dump restores.
+pub(crate) struct Restored {
+    pub id: StoreId,
+    pub sequence: u64,
+    pub flushed: Flushed,
+    pub memtables: Memtables,
+    pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
+    pub longest_search: u32,
+    pub keys: u64,
+    pub directory: Vec<Option<PageNo>>,
+    /// Bucket pages by number, with that of their last change.
+    pub dirty: BTreeMap<u32, (u64, Box<[u8]>)>,
+    pub extents: Extents,
+}
+
+impl Restored {
+    /// Whether the extents count those index pages as in use that the directory leads to.
+    pub(crate) fn counts_its_pages(&self) -> bool {
+        self.extents.count_index_pages(self.directory.iter().flatten().copied())
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// The image at this instant. A page that is being written may not be on the medium: it counts as
+    /// dirty.
+    pub(crate) fn dump(&self) -> Vec<u8> {
+        self.image(&self.front.memtables.borrow(), &self.uprooted.borrow())
+    }
+
+    /// What the edits of a manifest begin with: the image without memtables, which the log has, and
+    /// `edit`, which is not in force yet. Slots that were changed are in both, all else in one of them.
+    /// What collections have taken away is not noted: where there is a manifest, nothing is released
+    /// before a flush has replaced its slots.
+    pub(crate) fn checkpoint(&self, edit: &[u8]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.string(&self.image(&Memtables::default(), &BTreeMap::new()));
+        out.string(edit);
+        out.finish()
+    }
+
+    fn image(&self, memtables: &Memtables, uprooted: &BTreeMap<Box<[u8]>, Pointer>) -> Vec<u8> {
+        let with_frozen = !self.store.planted.has(crate::planted::Fault::DumpWithoutFrozen);
+        let forgets = self.planted.has(Fault::HashForgetsDirtyPages);
+        let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
+        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(page));
+        let dirty = cache.iter().filter(|(page, _)| is_wanted(*page));
+        let image = Image {
+            id: self.store.id.get(),
+            sequence: self.front.sequence.get(),
+            flushed: self.flushed.get(),
+            uprooted,
+            longest_search: self.longest_search.get(),
+            keys: self.keys.get(),
+            directory: &self.directory.borrow(),
+            dirty: dirty.map(|(page, slots)| (page, cache.last_change(page), slots)).collect(),
+            extents: &self.store.extents_after_a_cut(),
+        };
+        image.encode(memtables, with_frozen, self.store.format)
+    }
+}
+
+/// What a dump holds besides memtables.
+pub(crate) struct Image<'a> {
+    pub id: StoreId,
+    pub sequence: u64,
+    pub flushed: Flushed,
+    pub uprooted: &'a BTreeMap<Box<[u8]>, Pointer>,
+    pub longest_search: u32,
+    pub keys: u64,
+    pub directory: &'a [Option<PageNo>],
+    /// Bucket pages by number, with that of their last change.
+    pub dirty: Vec<(u32, u64, &'a [u8])>,
+    pub extents: &'a Extents,
+}
+
+impl Image<'_> {
+    /// The bytes of the dump.
+    pub(crate) fn encode(
+        &self,
+        memtables: &Memtables,
+        with_frozen: bool,
+        format: PointerFormat,
+    ) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u32(VERSION);
+        out.u32(self.id.0);
+        out.u64(self.sequence);
+        out.u64(self.flushed.sequence);
+        out.u64(self.flushed.log_from);
+        write_memtables(&mut out, memtables, with_frozen);
+        out.u32(self.uprooted.len() as u32);
+        for (key, pointer) in self.uprooted {
+            out.string(key);
+            let mut stored = Vec::new();
+            format.encode(*pointer, &mut stored);
+            out.string(&stored);
+        }
+        out.u32(self.longest_search);
+        out.u64(self.keys);
+        for at in self.directory {
+            out.u32(at.map_or(NOWHERE, |page| page.0));
+        }
+        out.u32(self.dirty.len() as u32);
+        for (page, last_change, slots) in &self.dirty {
+            out.u32(*page);
+            out.u64(*last_change);
+            out.string(slots);
+        }
+        write_extents(&mut out, self.extents);
+        out.finish()
+    }
+}
+
+/// The image and the edit that a checkpoint is made of.
+pub(crate) fn parts_of_checkpoint(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let input = &mut Reader::new(bytes);
+    let parts = (input.string()?, input.string()?);
+    input.is_at_end().then_some(parts)
+}
+
+/// Reads an image back; `None` if it is of another form.
+pub(crate) fn restore(
+    bytes: &[u8],
+    shape: Shape,
+    format: PointerFormat,
+    pages: u32,
+) -> Option<Restored> {
+    let input = &mut Reader::new(bytes);
+    (input.u32()? == VERSION).then_some(())?;
+    let id = StoreId(input.u32()?);
+    let sequence = input.counter()?;
+    let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
+    let memtables = read_memtables(input, sequence, shape)?;
+    let mut uprooted = BTreeMap::new();
+    for _ in 0..input.u32()? {
+        let key = input.string()?.into();
+        let stored = input.string()?;
+        (stored.len() == format.bytes).then_some(())?;
+        let pointer = format.decode(stored);
+        (!pointer.is_tombstone()).then_some(())?;
+        uprooted.insert(key, pointer);
+    }
+    let (longest_search, keys) = (input.u32()?, input.u64()?);
+    let directory = (0..pages)
+        .map(|_| input.u32().map(|at| (at != NOWHERE).then_some(PageNo(at))))
+        .collect::<Option<Vec<_>>>()?;
+    let exists = |page: &PageNo| shape.extent_of(*page).0 < shape.extents;
+    directory.iter().flatten().all(exists).then_some(())?;
+    let mut dirty = BTreeMap::new();
+    for _ in 0..input.u32()? {
+        let page = input.u32().filter(|page| *page < pages)?;
+        dirty.insert(page, (input.u64()?, input.string()?.into()));
+    }
+    let extents = read_extents(input, shape, shape.extents)?;
+    input.is_at_end().then_some(Restored {
+        id,
+        sequence,
+        flushed,
+        memtables,
+        uprooted,
+        longest_search,
+        keys,
+        directory,
+        dirty,
+        extents,
+    })
+}

@@ -1,0 +1,222 @@
+//! Flush: a frozen memtable becomes data pages and slots of the table.
+//!
+//! Objects are written first; then each key is searched for, many side by side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
+//! memtable that is flushed again. Objects count as in use when a slot leads to them, so that those of
+//! a flush that was cut short are garbage; until the flush has ended their extents are barred from
+//! collection. Where memory does not survive, slots and counts are in the edits that are committed
+//! meanwhile and at the end (`edit`).
+
+use std::rc::Rc;
+
+use runtime::IoClass;
+
+use super::Inner;
+use super::apart::lay_out_apart;
+use super::bucket::Slot;
+use super::edit::Edit;
+use super::key_hash::KeyHash;
+use super::parallel::in_parallel;
+use super::reads::{Match, Search};
+use super::table::SlotNo;
+use crate::error::EngineError;
+use crate::format::data_page::Outgoing;
+use crate::format::pointer::Pointer;
+use crate::gc::retire_flushed;
+use crate::manifest::changes::Changes;
+use crate::medium::Medium;
+use crate::memtable::{SharedKey, Write};
+use crate::planted::Fault;
+use crate::space::writing::Written;
+
+/// What the flush does for a key: the pointer to enter, or `None` to remove it.
+type Change = (SharedKey, Option<Pointer>);
+
+/// What the index is read and written for when it is not for a client.
+const CLASS: IoClass = IoClass::CompactionRead;
+
+impl<M: Medium> Inner<M> {
+    /// The task that flushes frozen memtables, oldest first, for ever.
+    pub(crate) async fn flush_forever(self: Rc<Self>) {
+        loop {
+            let (_, writes) = self.front.begin_flush().await;
+            if let Err(error) = self.flush(writes).await {
+                // Which slot is the key's cannot be told: what is in memtables stays there.
+                self.store.fail(error);
+            }
+            retire_flushed(&self);
+        }
+    }
+
+    async fn flush(self: &Rc<Self>, writes: Vec<Write>) -> Result<(), EngineError> {
+        if let Some(manifest) = &self.manifest {
+            manifest.begun(&self.store).await?;
+        }
+        let (pointers, written) = self.write_data(&writes).await?;
+        self.bar_from_collection(&pointers);
+        self.front.log_oldest().await?;
+        let mut changes = Changes::default();
+        for written in &written {
+            self.store.publish_unentered(&mut changes, written);
+        }
+        self.note_changes(changes);
+        let mut pointers = pointers.into_iter();
+        let changes: Vec<Change> = writes
+            .into_iter()
+            .map(|write| (write.key, write.entry.and_then(|_| pointers.next())))
+            .collect();
+        assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
+        let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
+        let cost = self.store.cpu.costs.of_hashes(changes.len());
+        self.store.cpu.cores.spend_in_background(cost).await;
+        let entered = in_parallel(self, changes, async |inner, (key, new)| {
+            inner.enter_in_table(&key, new).await
+        });
+        entered.await?;
+        let flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));
+        self.publish(Edit { flushed, ..Edit::default() }).await?;
+        self.placing.borrow_mut().clear();
+        {
+            let mut stats = self.stats.borrow_mut();
+            stats.flushes += 1;
+            stats.flushed_objects += objects;
+        }
+        self.store.room.notify_all();
+        self.store.work.notify_all();
+        Ok(())
+    }
+
+    /// Writes the objects of a memtable; gives their pointers in its order.
+    async fn write_data(
+        &self,
+        writes: &[Write],
+    ) -> Result<(Vec<Pointer>, Vec<Written>), EngineError> {
+        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
+        let costs = &self.store.cpu.costs;
+        self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
+        let signature = |key: &[u8]| KeyHash::of(key).signature;
+        let batches = lay_out_apart(&objects, signature, self.store.shape.payload_bytes);
+        let pages = batches.iter().map(|batch| self.store.pages_of(&batch.layout)).sum();
+        let has_moved = || !self.uprooted.borrow().is_empty();
+        let mut promise = self.front.promise_data(pages, has_moved).await;
+        let mut pointers: Vec<Option<Pointer>> = vec![None; objects.len()];
+        let mut all = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let share = promise.split(self.store.pages_of(&batch.layout));
+            let urgency = || self.front.fill_of_active_memtable();
+            let written =
+                self.store.write_objects(batch.layout, share, IoClass::Flush, urgency).await?;
+            for (member, pointer) in batch.members.iter().zip(&written.pointers) {
+                pointers[*member] = Some(*pointer);
+            }
+            all.push(written);
+        }
+        let pointers = pointers.into_iter().map(|pointer| pointer.expect("all were written"));
+        Ok((pointers.collect(), all))
+    }
+
+    fn bar_from_collection(&self, pointers: &[Pointer]) {
+        let pages = pointers.iter().map(|pointer| self.store.format.locate(*pointer).0);
+        let extents = pages.map(|page| self.store.shape.extent_of(page));
+        assert!(self.placing.borrow().is_empty(), "a flush begins before the last one ended");
+        self.placing.borrow_mut().extend(extents);
+    }
+
+    /// Makes the slot of `key` lead to `new`, or to nothing.
+    async fn enter_in_table(&self, key: &[u8], new: Option<Pointer>) -> Result<(), EngineError> {
+        let hash = KeyHash::of(key);
+        loop {
+            let mut search = Search::new(hash);
+            if let Some(own) = self.own_slot(key, &mut search).await? {
+                return self.replace(key, hash, own, new);
+            }
+            if self.uprooted.borrow().contains_key(key) {
+                return Err(self.store.contradicts_itself("the slot of a key was lost"));
+            }
+            let Some(new) = new else { return Ok(()) };
+            let (number, at) = self.free_slot(&mut search).await?;
+            self.load(at.page, CLASS, &mut 0).await?;
+            // Somebody else may have come first.
+            if self.slot(at).is_free() {
+                self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
+                let mut changes = Changes::default();
+                self.store.enter_object(&mut changes, new);
+                self.note_changes(changes);
+                self.longest_search.set(self.longest_search.get().max(number));
+                self.keys.set(self.keys.get() + 1);
+                if self.keys.get() > self.table.slots() {
+                    return Err(self.store.contradicts_itself("more keys than slots"));
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// The slot of `key`, if it has one; its page is in memory until the next await.
+    async fn own_slot(
+        &self,
+        key: &[u8],
+        search: &mut Search,
+    ) -> Result<Option<Match>, EngineError> {
+        while let Some(found) = self.next_match(search, CLASS, &mut 0).await? {
+            let is_uprooted = self.uprooted.borrow().get(key) == Some(&found.pointer);
+            if is_uprooted {
+                return Ok(Some(found));
+            }
+            if self.is_stale(found.pointer) {
+                continue;
+            }
+            let is_own = self.planted.has(Fault::HashSkipsKeyCompare)
+                || self.read_if_of(key, found.pointer, false, CLASS, &mut 0).await?.is_some();
+            if is_own {
+                self.load(found.at.page, CLASS, &mut 0).await?;
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Changes the slot of a key, whose page is in memory, and buries the object it led to.
+    fn replace(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        own: Match,
+        new: Option<Pointer>,
+    ) -> Result<(), EngineError> {
+        let was = Slot::Held { signature: hash.signature, pointer: own.pointer };
+        assert!(self.slot(own.at) == was, "the slot of a key changed under its flush");
+        let slot =
+            new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
+        self.set_slot(own.at, slot);
+        let mut changes = Changes::default();
+        if let Some(new) = new {
+            self.store.enter_object(&mut changes, new);
+        }
+        self.store.mark_dead(&mut changes, &[own.pointer]);
+        self.note_changes(changes);
+        self.uprooted.borrow_mut().remove(key);
+        let gone = u64::from(new.is_none());
+        let Some(keys) = self.keys.get().checked_sub(gone) else {
+            return Err(self.store.contradicts_itself("the slot of a key in a table without keys"));
+        };
+        self.keys.set(keys);
+        Ok(())
+    }
+
+    /// The first slot that a key may take which is not in the table.
+    async fn free_slot(&self, search: &mut Search) -> Result<(u32, SlotNo), EngineError> {
+        loop {
+            if let Some(free) = search.free {
+                return Ok(free);
+            }
+            let number = search.next;
+            assert!(u64::from(number) <= self.table.most_searches(), "the table is full");
+            search.next += 1;
+            let at = self.table.slot(search.hash, number);
+            self.load(at.page, CLASS, &mut 0).await?;
+            if self.slot(at).is_free() {
+                search.free = Some((number, at));
+            }
+        }
+    }
+}

@@ -1,3 +1,0 @@
-//! See `pages::planted`.
-
-pub use pages::planted::{Fault, Planted};
