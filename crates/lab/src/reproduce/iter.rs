@@ -398,8 +398,8 @@ fn long_run(
     })
 }
 
-/// Opens iterators one after the other. After each, writes at random, as many times as a twentieth
-/// of the pairs.
+/// Opens iterators one after the other. After each, overwrites random pairs: as many writes as a
+/// twentieth of the pairs.
 fn versions(spec: &StandSpec) -> Result<Outcome, Failure> {
     let (mut stand, _) = Stand::load(spec)?;
     let mut overwrite = workload::builtin("a").expect("it is built in");

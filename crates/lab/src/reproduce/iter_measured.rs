@@ -41,7 +41,7 @@ impl Layout {
 pub(super) enum Index {
     /// Segments of one page.
     Pages,
-    /// Tables as in firmware of the same group, read like a Get reads them: filter, keys,
+    /// Tables as in firmware of the same group, read in the order of a Get: filter, keys,
     /// addresses.
     Tables,
     /// Tables, read without the filter.
@@ -185,7 +185,7 @@ impl LongRun {
 pub(super) struct OnStand {
     pub size: u64,
     pub layout: Layout,
-    /// Runs by degree, at [`super::iter::DEGREE_SCAN`].
+    /// Runs by degree, at one scan length.
     pub by_degree: Vec<Run>,
     /// Runs by scan length, without value prefetch and with the highest degree.
     pub by_length: Vec<Run>,
