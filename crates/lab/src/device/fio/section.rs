@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         Ok(found.map(|(_, us)| us).filter(|us| *us > 0.0))
     }
 
-    /// Whether an option without a value is set.
+    /// Whether a flag is set: given, and not as 0.
     fn is_set(&mut self, names: &[&'static str]) -> bool {
         self.find(names).is_some_and(|given| given.value.as_deref() != Some("0"))
     }
