@@ -193,7 +193,7 @@ fn of_rates(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// Checks each rate.
+/// Returns the problem of the rates, if there is one.
 fn of_rate(stream: &StreamSpec, rates: Rates) -> Option<String> {
     let (name, unit, most, rates) = match rates {
         Rates::Total(rate) => ("operations_per_second", "operations", 1e9, rate.into()),

@@ -190,7 +190,7 @@ impl Ledger {
         }
     }
 
-    /// Ends a read. Returns the first block with a content that the read must not return.
+    /// Ends a read. Returns a [`Mismatch`] for the first wrong block.
     pub(super) fn end_read(
         &self,
         first: u64,

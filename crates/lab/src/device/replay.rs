@@ -22,7 +22,8 @@ impl Trace {
     /// actions Q counts by default, or D if the trace has no Q.
     ///
     /// # Errors
-    /// Returns [`TraceError`] for the first invalid line.
+    /// Returns [`TraceError`] if the trace cannot be read, has an invalid line or has no
+    /// operations.
     pub fn look(
         path: &str,
         format: Option<BlockFormat>,

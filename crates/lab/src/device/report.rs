@@ -93,8 +93,8 @@ pub struct DirectionReport {
     pub histogram: Latencies,
     /// The latencies by the window of the set, if it has window commands.
     pub by_window: Option<ByWindow>,
-    /// Individual latencies, as many as the job requests, in the order in which the operations
-    /// ended.
+    /// The first latencies individually, as many as the job requests, in the order in which the
+    /// operations ended.
     pub samples: Vec<Sample>,
 }
 
@@ -152,7 +152,7 @@ pub struct SetChange {
 pub struct Checks {
     /// Blocks that were read and checked.
     pub blocks: u64,
-    /// Reads that returned a wrong block. Above 0 the drive is faulty.
+    /// Reads that returned a wrong block: above 0, the drive is faulty.
     pub mismatches: u64,
     /// The first mismatch.
     pub first_mismatch: Option<Mismatch>,

@@ -31,7 +31,7 @@ use super::watch::Watch;
 /// Operations between two progress reports.
 const PROGRESS_STEP: u64 = 4096;
 
-/// The I/O class of writes. Drives ignore it.
+/// The I/O class of writes. Simulated drives ignore it.
 const WRITES: IoClass = IoClass::Flush;
 
 /// The results of a job, without the counters of the drive.

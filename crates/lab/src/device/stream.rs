@@ -115,8 +115,7 @@ pub struct StreamSpec {
     /// The number of bytes read and written.
     #[serde(alias = "io_size", default, deserialize_with = "size::some_bytes")]
     pub bytes: Option<u64>,
-    /// Multiplies `bytes`; without `bytes`, the number of times that the stream's part of the set
-    /// is read or written.
+    /// Multiplies `bytes`; without `bytes`, the number of passes over the stream's part of the set.
     pub loops: Option<u64>,
     /// The start of the stream's part of the set. Default: the start of the set.
     pub offset: Option<Extent>,
