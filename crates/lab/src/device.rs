@@ -9,7 +9,8 @@
 //! ```
 //! use lab::device::{self, DeviceSpec, Direction, Job, Rw, StreamSpec};
 //!
-//! let reads = StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
+//! let reads =
+//!     StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
 //! let spec = DeviceSpec {
 //!     profile: ssd::SsdProfile::load("baseline-15gb").expect("built in"),
 //!     job: Job::new("a thousand reads", vec![reads]),

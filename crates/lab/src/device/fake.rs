@@ -53,10 +53,10 @@ pub(super) fn stream_plan() -> StreamPlan {
 #[derive(Clone)]
 pub(super) struct Fake {
     handle: Handle,
-    /// A permit for each server; a holder of the last one blocks all operations.
+    /// One permit per server: while a test holds the last one, no operation proceeds.
     pub servers: Semaphore,
     blocks: Rc<RefCell<BTreeMap<(SetId, u64), Block>>>,
-    /// Writes left until writes are lost.
+    /// Writes that are still kept; later writes are lost.
     pub loses_after: Rc<Cell<u64>>,
     /// Reads fail from this time.
     pub fails_at: Rc<Cell<Nanos>>,
@@ -76,7 +76,7 @@ impl Fake {
         }
     }
 
-    /// Executes the request `what` once a server is free, even if nothing awaits it, and returns
+    /// Executes a request once a server is free, even if nothing awaits the request, and returns
     /// `result`.
     fn serve<T: 'static>(
         &self,

@@ -73,7 +73,7 @@ pub struct StreamReport {
     pub started: Nanos,
     /// End of the last operation, from the start of the job.
     pub ended: Nanos,
-    /// Delay of the last operation behind its intended start, in an open loop.
+    /// Time from the intended to the actual start of the last operation, in an open loop.
     pub late: Nanos,
     /// Changes to the operations of the replayed trace that fit them to the drive.
     pub fitted: Option<Fitted>,

@@ -94,8 +94,8 @@ pub struct StreamResult {
     /// Number of concurrent jobs of the stream, each with this rate and depth; absent for one job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numjobs: Option<u32>,
-    /// Delay of the last operation behind its intended start, in seconds; absent for closed loops,
-    /// and up to 1 % of the stream's duration.
+    /// Time from the intended to the actual start of the last operation, in seconds; absent for
+    /// closed loops, and if at most 1 % of the stream's duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_s: Option<f64>,
     /// Start, in seconds of virtual time from the start of the job.
@@ -178,7 +178,7 @@ pub struct WindowResult {
     pub asked_s: f64,
     /// Duration of the command, in milliseconds.
     pub took_ms: f64,
-    /// The drive's earlier estimate of the lockdown time, in milliseconds.
+    /// The drive's estimate of the lockdown time immediately before the command, in milliseconds.
     pub lockdown_estimate_ms: Option<f64>,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct OfJob<D> {
     /// Writes since the start of the last flush.
     writes: Cell<u64>,
     pub thinking: Option<Thinking>,
-    /// The delay of the newest operation behind its intended start, in an open loop.
+    /// The time from the intended to the actual start of the newest operation, in an open loop.
     pub late: Cell<Nanos>,
 }
 

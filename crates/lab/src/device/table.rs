@@ -103,7 +103,7 @@ fn what(stream: &StreamResult) -> String {
     format!("{} {block}{mix}{place}", stream.rw)
 }
 
-/// Formats a rate with at most two decimals; small rates keep their leading digits.
+/// Formats a rate with at most two decimals, or with three significant digits below 0.1.
 fn short(rate: f64) -> String {
     if rate < 0.1 { span_text(rate) } else { ((rate * 100.0).round() / 100.0).to_string() }
 }
