@@ -6,8 +6,8 @@
 //! ```
 //!
 //! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once sequentially and three times
-//! over at random, and then measured it at offered rates, with operations of 4 KiB: six writers (99
-//! % writes, Poisson arrivals, up to 64 outstanding operations each) and a probe of 10 thousand
+//! over at random, and then measured it at offered rates, with operations of 4 KiB: six writers
+//! (99 % writes, Poisson arrivals, up to 64 outstanding operations each) and a probe of 10 thousand
 //! operations per second, half of them reads. The percentiles are those of the probe; the rate is
 //! that of all writes, including the probe's.
 //!

@@ -2,7 +2,8 @@
 //! fixed limit on background I/O, and with SILK's scheduling. `docs/db_bench.md` has the results.
 //!
 //! ```text
-//! cargo run --release -p lab --example silk -- [pairs] [cycles] [peak, operations per second] [valley]
+//! cargo run --release -p lab --example silk -- \
+//!     [pairs] [cycles] [peak, operations per second] [valley]
 //! ```
 //! Half of the operations are gets of random keys, half are puts. Each operation has an intended
 //! start, whether or not the previous one has ended, and its latency counts from that start. Peaks
@@ -48,8 +49,8 @@ fn quarter(options: &Options) -> Options {
     Options { memtable_bytes: 16 << 20, filters: Filters::Bits(10), tables, ..options.clone() }
 }
 
-/// Measures the read bandwidth of a drive that was written once, in bytes per second: reads of 2
-/// MiB, as of compactions, eight at a time.
+/// Measures the read bandwidth of a drive that was written once, in bytes per second: reads of
+/// 2 MiB, as of compactions, eight at a time.
 fn measured_bandwidth(profile: &SsdProfile) -> u64 {
     const SECONDS: u64 = 2;
     const RUN: u32 = 256;

@@ -200,8 +200,8 @@ impl SideBySide {
     }
 }
 
-/// Returns the relative change, such as ` (+12 %)`, or the factor if it is at least ten, such as `
-/// (17x)`. Returns an empty text if `first` is missing or 0.
+/// Returns the relative change, such as ` (+12 %)`, or the factor if it is at least ten, such as
+/// ` (17x)`. Returns an empty text if `first` is missing or 0.
 fn change(first: Option<f64>, value: f64) -> String {
     let Some(first) = first.filter(|first| *first != 0.0) else { return String::new() };
     let percent = (value / first - 1.0) * 100.0;

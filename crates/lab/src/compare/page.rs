@@ -82,8 +82,8 @@ fn id(prefix: &str, name: &str) -> String {
     format!("{prefix}-{}", name.chars().map(letter).collect::<String>())
 }
 
-/// Returns the subject of a number: its name without `end`, such as `reads: read` of `reads: read
-/// operations/s`.
+/// Returns the subject of a number: its name without `end`, such as `reads: read` of
+/// `reads: read operations/s`.
 fn subject<'a>(name: &'a str, end: &str) -> &'a str {
     name.strip_suffix(end).unwrap_or(name).trim_end_matches([' ', ':'])
 }

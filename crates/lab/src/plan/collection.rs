@@ -22,9 +22,9 @@ pub(super) fn in_use(plan: &LevelsPlan) -> f64 {
     (values + index) / (input.capacity_bytes as f64 * (1.0 - plan.gc_start))
 }
 
-/// Returns a line about write amplification with garbage collection: each value is written `1 / (1
-/// - u)` times, where `u` is the share of a victim that is still in use. The index is rewritten
-/// before it is collected.
+/// Returns a line about write amplification with garbage collection: each value is written
+/// `1 / (1 - u)` times, where `u` is the share of a victim that is still in use. The index is
+/// rewritten before it is collected.
 pub(super) fn words(plan: &LevelsPlan) -> String {
     let share = in_use(plan);
     let percent = format!("{:.0} % of the flash", share * 100.0);

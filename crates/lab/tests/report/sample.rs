@@ -1,4 +1,4 @@
-//! A report with each kind of figure, and with plausible numbers. They are invented.
+//! A report with each kind of figure, and with plausible, invented numbers.
 
 use lab::report::{
     Axis, BarSeries, Comparison, Counted, Figure, FigureKind, Published, Report, Scale, Series,

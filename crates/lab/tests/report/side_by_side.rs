@@ -1,4 +1,4 @@
-//! Comparisons of results with plausible numbers. They are invented.
+//! Comparisons of results with plausible, invented numbers.
 
 use std::fmt::Write;
 
