@@ -1,8 +1,8 @@
 //! The result of a bench, as `--json` prints it. Field names are a public interface: change them
 //! with care.
 //!
-//! Everything except `host` is a function of the inputs and the seed, byte for byte. For a store on
-//! files, which runs in real time, nothing is.
+//! Everything except `host` is a function of the inputs and the seed, byte for byte. This does not
+//! hold for a store on files, which runs in real time.
 
 use std::collections::BTreeMap;
 
