@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header (28..32: number of the bucket page)
-//! slots  pointer, 4 or 5 bytes | signature u8
+//! slots  pointer, 4 to 7 bytes | signature u8
 //! ```
 //! No key has signature 0. A slot with signature 0 is empty if the bytes of its pointer are zero.
 //! Otherwise the slot was in use, and searches pass over it. So a page of zeros has only empty

@@ -113,7 +113,7 @@ pub(crate) struct Inner<M> {
     pub slot_changes: Cell<u64>,
     /// The part of the log whose writes are in the table.
     pub flushed: Cell<Flushed>,
-    /// By key: the pointer in its slot, if garbage collection removes the object it refers to.
+    /// By key: the pointer in its slot, if garbage collection removes the object of that pointer.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
     pub placing: RefCell<BTreeSet<ExtentId>>,

@@ -1,7 +1,8 @@
 //! The division of a flush into objects that are written together. A slot identifies its object by
 //! page, piece and signature, so no two objects with the same signature may begin in the same
-//! piece. Packing can violate this only for objects of less than 512 bytes, and does so for one
-//! pair in 255. One of the two objects then goes to another page, with other such objects. Pure.
+//! piece. Packing can violate this only for objects of less than 512 bytes. Of their pairs one in
+//! 255 has the same signature. One of the two objects then goes to another page, with other such
+//! objects. Pure.
 
 use std::collections::BTreeSet;
 

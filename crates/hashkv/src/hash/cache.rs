@@ -112,7 +112,8 @@ impl Cache {
         self.link_newest(at);
     }
 
-    /// Returns the slots of a page in memory, and makes it the most recently used page.
+    /// Returns the slots of a page and makes it the most recently used page; `None` if it is not in
+    /// memory.
     pub(crate) fn touch(&mut self, page: u32) -> Option<&[u8]> {
         let at = self.frame_of[page as usize];
         if at == NONE {
@@ -134,8 +135,8 @@ impl Cache {
         &mut frame.slots
     }
 
-    /// Returns the slots of a page in memory, which are about to be written. Marks the page as
-    /// clean.
+    /// Returns the slots of a page that is about to be written, and marks it as clean; `None` if it
+    /// is not in memory.
     pub(crate) fn clean(&mut self, page: u32) -> Option<&[u8]> {
         let at = self.frame_of[page as usize];
         let frame = self.frames.get_mut(at as usize)?;

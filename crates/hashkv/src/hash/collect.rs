@@ -124,7 +124,7 @@ impl<M: Medium> Inner<M> {
 
     /// Decides whether the store is full. Requires: no victim is left. If clients wait for space,
     /// the memtables are flushed first, because that may make garbage; only then the store counts
-    /// as full. A delete restarts this.
+    /// as full. After a delete the decision is made again.
     fn consider_being_full(&self) {
         let is_short = !self.front.has_extents_for_clients();
         let is_flushed = self.front.memtables.borrow().is_empty();

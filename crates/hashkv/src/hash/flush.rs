@@ -2,7 +2,7 @@
 //!
 //! The objects are written first. Then each key is searched for, many in parallel, and its slot is
 //! changed. After a power cut during a flush, the changed slots refer to durable objects, and the
-//! memtable is flushed again. An object counts as live once a slot refers to it, so that the
+//! memtable is flushed again. An object counts as live once a slot refers to it, so that the other
 //! objects of an interrupted flush are garbage. Until the flush ends, their extents are excluded
 //! from collection. If memory does not survive a power cut, slots and counts are in the edits that
 //! are committed during the flush and at its end (`edit`).

@@ -1,6 +1,6 @@
 //! Parallel execution of many small jobs of background work. The published code processes all 256
-//! keys of a flush at once. This code processes as many on a medium of 64 dies, so that dies do not
-//! wait for keys with pages on other dies.
+//! keys of a flush at once. This code processes four for each die, which is as many on a medium of
+//! 64 dies, so that dies do not wait for keys with pages on other dies.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
