@@ -1,7 +1,7 @@
-//! The hash table that the LSM engine is compared with: the commands of the engine on a flat table of
-//! slots in bucket pages. What it is, and its invariants, stand at the top of `hash.rs`.
+//! The hash table that the LSM engine is compared with: the engine's operations on a flat table of
+//! slots in bucket pages. `hash.rs` describes the design and its invariants.
 //!
-//! It stands on `pages`, as the engine does, and knows nothing of the engine.
+//! The crate is built on `pages`, as the engine is, and does not depend on the engine.
 
 #![forbid(unsafe_code)]
 

@@ -1,28 +1,29 @@
-//! Planted faults of the hash table: deliberate bugs that the model tests must catch. Compiled in only with
-//! the feature `test-hooks`, which nothing but tests asks for.
+//! Planted faults of the hash table: deliberate bugs that the model tests must catch. Compiled in
+//! only with the feature `test-hooks`, which only tests enable.
 
 /// A bug to plant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The hash table takes a signature for the key.
+    /// A flush does not compare keys: it changes the first slot with the key's signature, even if
+    /// the slot belongs to another key. Gets still compare keys.
     HashSkipsKeyCompare,
-    /// The dump leaves out bucket pages that were changed in memory.
+    /// The dump omits bucket pages that were changed in memory, and so does the checkpoint.
     HashForgetsDirtyPages,
-    /// The hash table does not note which slots garbage collection has taken the object of.
+    /// Garbage collection does not note the slots whose objects it removes.
     HashForgetsUprooted,
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// All faults.
     pub const ALL: [Self; 3] =
         [Self::HashSkipsKeyCompare, Self::HashForgetsDirtyPages, Self::HashForgetsUprooted];
 }
 
-/// Which faults are planted, if any.
+/// The planted faults, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Planted {
-    /// In what every index stands on.
+    /// Faults in the page store and other parts that all indexes share.
     pub pages: pages::Planted,
-    /// In the hash table.
+    /// Faults in the hash table.
     pub table: planted::Planted<Fault>,
 }
