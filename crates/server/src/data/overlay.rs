@@ -192,8 +192,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Returns the next pair. A full store drops the instants of ranges early; the range of the live
-    /// store then continues at a newer instant after the last pair.
+    /// Returns the next pair. A full store drops the instants of ranges early; the range of the
+    /// live store then continues at a newer instant after the last pair.
     fn next_stored(&mut self) -> Option<Pair> {
         for _ in 0..TRIES {
             match (self.stored.next(self.direction), &mut self.rest) {
@@ -235,11 +235,12 @@ pub(crate) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Merges a range of the live store with an overlay. If the store drops the instant of the range,
-    /// the rest is read at a newer one: the key of all pairs is locked, or their number may vary.
+    /// Merges a range of the live store with an overlay. If the store drops the instant of the
+    /// range, the rest is read at a newer one. Requires: the key of all pairs is locked, or their
+    /// number may vary.
     ///
-    /// If the walk meets more tombstones than steps are left, it ends with an error and the steps are
-    /// cut short.
+    /// If the walk meets more tombstones than steps are left, it ends with an error and the steps
+    /// are cut short.
     pub(crate) fn of_store(
         store: &'a Store,
         overlay: Option<&Overlay>,
