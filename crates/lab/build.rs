@@ -1,10 +1,10 @@
-//! Packs the script of Plotly for the pages of reports: a quarter of its 4.7 MB.
+//! Compresses Plotly's script for the pages of reports, to a quarter of its 4.7 MB.
 
 use std::{env, fs, path::Path};
 
 const OPEN: &str = "<script type=\"text/javascript\">";
 const CLOSE: &str = "</script>";
-/// Of 10.
+/// Compression level, of 10.
 const EFFORT: u8 = 6;
 
 #[expect(
@@ -13,7 +13,8 @@ const EFFORT: u8 = 6;
 )]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Crate `plotly` gives script elements with Plotly first and a typesetter for formulas behind it, of which no report has need.
+    // `plotly` returns two script elements: Plotly, and a typesetter for formulas, which no report
+    // needs.
     let elements = plotly::Plot::offline_js_sources();
     let script = elements.split_once(OPEN).and_then(|(_, rest)| rest.split_once(CLOSE));
     let script = script.expect("the first element of crate `plotly` is Plotly").0;

@@ -1,23 +1,25 @@
-//! The hash engine: the drive that `PinK` is compared with, a flat hash table on flash.
+//! The hash engine: a model of the drive that `PinK` is compared with, a flat hash table on flash.
 //!
-//! One table of slots (pointer and signature) in bucket pages; a directory in memory says where each
-//! bucket page is, and the pages used last are cached. One Put: wait for room, insert in the
-//! memtable; a full memtable is written to data pages, and then each of its keys is searched for in
-//! the table and entered (`flush`). One Get: memtables, then slot after slot; a bucket page that is
-//! not cached is read, and before that a dirty one may have to be written (`buckets`); where the
-//! signature is the key's, the object is read and its key compared (`reads`). There is no bound on
-//! the flash reads of a Get, which is the point of the comparison (docs/decisions/0012).
+//! The table consists of slots (pointer and signature) in bucket pages. A directory in memory has
+//! the address of each bucket page, and recently used bucket pages are cached. One Put: wait for
+//! room, insert into the memtable; a full memtable is written to data pages, and then the table is
+//! searched for each of its keys and the pointer is entered (`flush`). One Get: memtables, then one
+//! slot after the other. A bucket page that is not cached is read, and a dirty page may have to be
+//! written before that (`buckets`). If the signature of a slot is that of the key, the object is
+//! read and its key compared (`reads`). The number of flash reads of a Get has no bound, which is
+//! the point of the comparison (docs/decisions/0012).
 //!
 //! Invariants:
-//! - only the flush changes slots, so a key's slot stays where it is until the key is deleted;
-//! - a slot whose extent was collected and is free, or filled with something else, is *stale*: its
-//!   key is in a memtable, and `uprooted` has its pointer until the flush has replaced it;
-//! - no two objects in use with one signature begin in one piece (`apart`), so pointer and signature
-//!   of a slot name one object;
-//! - what the medium does not have (memtables, changed bucket pages, directory) is in memory that a
+//! - Only the flush changes slots, so the slot of a key stays the same until the key is deleted.
+//! - A slot is *stale* if the extent of its object was collected, and is being released, is free or
+//!   is in use again. The key of a stale slot is in a memtable, and `uprooted` has its pointer
+//!   until the flush has replaced it.
+//! - No two objects in use with the same signature begin in the same piece of a page (`apart`), so
+//!   pointer and signature of a slot identify one object.
+//! - State that is not on the medium (memtables, dirty bucket pages, directory) is in memory that a
 //!   power cut dumps, or in log and manifest (`edit`).
 //!
-//! Who waits for whom when space runs out: docs/decisions/0012.
+//! docs/decisions/0012 describes which task waits for which when space runs out.
 
 pub(crate) mod apart;
 pub(crate) mod bucket;
@@ -70,7 +72,7 @@ use crate::stats::{EngineStats, MemoryUse};
 use crate::wal::Flushed;
 use crate::write::Front;
 
-/// The directory keeps the address of each bucket page.
+/// Bytes of the address of a bucket page in the directory.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
 
 /// A hash table on a medium. Clones are handles to the same store.
@@ -91,46 +93,51 @@ pub(crate) struct Inner<M> {
     pub planted: Planted,
     pub table: Table,
     pub buckets: BucketFormat,
-    /// Where each bucket page is; nowhere as long as nothing was written to it.
+    /// The address of each bucket page; `None` for a page that was never written.
     pub directory: RefCell<Vec<Option<PageNo>>>,
     pub cache: RefCell<Cache>,
     /// Bucket pages that are being read.
     pub loading: RefCell<BTreeSet<u32>>,
     /// Bucket pages that are being written.
     pub writing: RefCell<PageSet>,
-    /// A bucket page was read or written.
+    /// Notified when a read or write of a bucket page has ended.
     pub settled: Notify,
-    /// Number of the last search that ever found room for a key.
+    /// The highest number of a probe that found room for a key.
     pub longest_search: Cell<u32>,
     /// Slots in use.
     pub keys: Cell<u64>,
-    /// Where edits go, if memory does not survive, and the one that is gathered.
+    /// The manifest, if memory does not survive a power cut.
     pub manifest: Option<Manifest>,
+    /// The edit that is being gathered for the manifest.
     pub gathered: Gathered,
-    /// Bytes of a checkpoint when every page in memory is dirty, and a memtable's slots are gathered.
+    /// The length of the longest expected checkpoint, in bytes: all pages in memory are dirty, and
+    /// the slots of one memtable are gathered. 0 without a manifest.
     pub longest_checkpoint: u64,
-    /// Slots changed so far.
+    /// The number of the last slot change.
     pub slot_changes: Cell<u64>,
-    /// What of the log is in the table.
+    /// The part of the log whose writes are in the table.
     pub flushed: Cell<Flushed>,
-    /// By key: the pointer in its slot, whose object garbage collection has taken away.
+    /// By key: the pointer in its slot, if garbage collection removes the object of that pointer.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
     pub placing: RefCell<BTreeSet<ExtentId>>,
-    /// A bucket page waits for space.
+    /// Whether the write of a bucket page waits for space.
     pub index_is_starved: Cell<bool>,
     pub stats: RefCell<EngineStats>,
     pub hash_stats: RefCell<HashStats>,
 }
 
 impl<M: Medium> HashEngine<M> {
-    /// The value of `key`. `work` is processor time that the caller owes for this operation.
+    /// Returns the value of `key`. `work` is processor time that the caller owes for this
+    /// operation; it is charged together with the search.
     ///
-    /// Takes a flash read for each bucket page on the way that is not cached, one for each object
-    /// that only looks like the key's, and those of the value. There is no bound.
+    /// Takes one flash read for each bucket page of the search that is not cached, one for each
+    /// object of another key with the same signature, and those of the value. There is no bound.
     ///
     /// # Errors
-    /// [`EngineError::KeyLength`]; [`EngineError::Corrupt`] if a page on the way is damaged.
+    /// [`EngineError::KeyLength`] if the length of `key` is invalid; [`EngineError::Corrupt`] if a
+    /// page that was read is damaged; [`EngineError::ReadOnly`] or [`EngineError::Medium`] if a
+    /// dirty bucket page cannot be written to make room in memory.
     pub async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
         check_key(key)?;
         let mut flash_reads = 0;
@@ -145,7 +152,8 @@ impl<M: Medium> HashEngine<M> {
         Ok(Lookup { value, flash_reads, reading: None })
     }
 
-    /// Whether `key` has a value. Reads the object to compare keys, but no further pages of it.
+    /// Returns whether `key` has a value. Reads the object to compare keys, but no further pages of
+    /// a large object. For `work` see [`Self::get`].
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -154,13 +162,14 @@ impl<M: Medium> HashEngine<M> {
         Ok(self.inner.locate(key, work, false, &mut 0).await?.exists())
     }
 
-    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did. It
-    /// is acknowledged when `options` or the design say so ([`LogSync`](crate::wal::LogSync)).
+    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
+    /// `options` or the design determine when the write is acknowledged
+    /// ([`LogSync`](crate::wal::LogSync)).
     ///
     /// # Errors
-    /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::ReadOnly`],
-    /// [`EngineError::Full`] also when the table has no slot left; with a condition also those of
-    /// [`Self::get`].
+    /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::ReadOnly`];
+    /// [`EngineError::Full`] also if seven eighths of the slots are in use; with a condition also
+    /// those of [`Self::get`].
     pub async fn put(
         &self,
         key: &[u8],
@@ -173,10 +182,11 @@ impl<M: Medium> HashEngine<M> {
         self.inner.front.write(&*self.inner, key, Some(value), options, work).await
     }
 
-    /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
+    /// Removes `key` if the condition in `options` holds; returns whether it did. See
+    /// [`Self::put`].
     ///
     /// # Errors
-    /// As [`Self::put`], but a store without room still takes deletes.
+    /// As [`Self::put`], but a full store still accepts deletes.
     pub async fn delete(
         &self,
         key: &[u8],
@@ -187,12 +197,12 @@ impl<M: Medium> HashEngine<M> {
         self.inner.front.write(&*self.inner, key, None, options, work).await
     }
 
-    /// The longest value this store takes, in bytes.
+    /// Returns the longest value that this store accepts, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
         self.inner.store.max_value_bytes()
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> EngineStats {
         let stats = self.inner.front.add_to(self.inner.stats.borrow().clone());
         let shared_reads = stats.shared_reads + self.inner.store.shared_reads();
@@ -200,7 +210,7 @@ impl<M: Medium> HashEngine<M> {
         EngineStats { shared_reads, rebuilt_reads, ..stats }
     }
 
-    /// Counters of the table so far.
+    /// Returns the counters of the table so far, and its current state.
     pub fn hash_stats(&self) -> HashStats {
         let inner = &*self.inner;
         let cache = inner.cache.borrow();
@@ -215,17 +225,19 @@ impl<M: Medium> HashEngine<M> {
         }
     }
 
-    /// The epoch of the manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    /// Returns the epoch of the manifest, which increases with each checkpoint and each recovery; 0
+    /// without a manifest.
     pub fn epoch(&self) -> u32 {
         self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
     }
 
-    /// Memory in use now.
+    /// Returns the memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
     }
 
-    /// Where background work stands, in a line for a person who wonders why nothing moves.
+    /// Returns the state of background work as one line, for diagnosing a store that makes no
+    /// progress.
     pub fn background(&self) -> String {
         let inner = &*self.inner;
         let extents = inner.store.extents.borrow();
@@ -255,7 +267,8 @@ impl<M: Medium> HashEngine<M> {
         )
     }
 
-    /// Waits until no memtable waits for its flush. Ends early where background work goes no further.
+    /// Waits until no memtable waits for its flush. Returns early if background work cannot make
+    /// progress.
     pub async fn settle(&self) {
         let front = &self.inner.front;
         let is_over = || front.memtables.borrow().frozen.is_empty() || front.is_halted();

@@ -1,12 +1,15 @@
-//! The load and the overwrite that `docs/db_bench.md` measures with the real `RocksDB`, by the preset
-//! `rocksdb` on a simulated drive.
+//! Runs the load and the overwrite that `docs/db_bench.md` measures with the real `RocksDB`, with
+//! the options of `rocksdb` on a simulated drive.
 //!
 //! ```text
-//! cargo run --release -p lab --example db_bench -- [puts per second] [pairs] [merge ns per entry] [limit]
+//! cargo run --release -p lab --example db_bench -- \
+//!     [puts per second] [pairs] [merge ns per entry] [limit]
 //! ```
-//! Puts per second: 0 is as fast as one client can. The third number is what the processor takes to merge an
-//! entry: it sets how fast compaction is beside the client. The limit is of what flushes and compactions write:
-//! bytes a second, as `RocksDB`'s rate limiter does it, or `silk:` and the drive's bandwidth in bytes a second.
+//! Puts per second are the offered rate; 0 is as fast as one client can put. The merge time is that
+//! of the processor for one entry: it determines how fast compaction is relative to the client. The
+//! limit applies to the writes of flushes and compactions: a number of bytes per second for
+//! `RocksDB`'s rate limiter (0 is no limit), or `silk:` and the drive's bandwidth in bytes per
+//! second.
 
 mod drive;
 
@@ -21,7 +24,7 @@ const KEY_BYTES: u32 = 16;
 const VALUE_BYTES: u32 = 400;
 const PAIR: Pair = Pair { key_bytes: KEY_BYTES, value_bytes: VALUE_BYTES };
 
-/// What the program was asked for.
+/// The arguments of the program.
 #[derive(Clone, Copy)]
 struct Asked {
     puts_per_second: u64,
@@ -29,7 +32,7 @@ struct Asked {
     merge_entry_ns: u64,
 }
 
-/// The engine's options, and the limit on its background I/O.
+/// Returns the engine's options and the limit on its background I/O.
 fn limits(text: &str) -> (Options, LimiterOptions) {
     let number = |text: &str| text.parse::<u64>().expect("a number of bytes a second");
     match text.strip_prefix("silk:") {
@@ -41,11 +44,11 @@ fn limits(text: &str) -> (Options, LimiterOptions) {
     }
 }
 
-/// Puts that took so long have stalled: a slow one takes a few hundred microseconds.
+/// A put that takes at least this long has stalled; a slow put takes a few hundred microseconds.
 const STALL: Nanos = Nanos::from_millis(2);
 
-/// Puts pairs with keys drawn at random, at the rate that is asked for. How many puts stalled, how long in
-/// all, and the longest.
+/// Puts pairs with random keys at the offered rate. Returns the number of stalled puts, their total
+/// duration and the longest of these durations.
 async fn fill(store: &Store, handle: &Handle, asked: Asked, rng: &mut Rng) -> (u64, Nanos, Nanos) {
     let started = handle.now();
     let (mut stalls, mut stalled, mut longest) = (0, Nanos::ZERO, Nanos::ZERO);
@@ -66,7 +69,7 @@ async fn fill(store: &Store, handle: &Handle, asked: Asked, rng: &mut Rng) -> (u
     (stalls, stalled, longest)
 }
 
-/// One line of figures: what was done since `before`, by byte of user data.
+/// Prints a line about the work since `before`, per byte of user data.
 fn show(what: &str, store: &Store, before: &EngineStats, user_bytes: u64) {
     let now = store.stats();
     let per_byte = |now: u64, before: u64| ((now - before) * PAGE_BYTES) as f64 / user_bytes as f64;

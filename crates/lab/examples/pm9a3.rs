@@ -1,38 +1,45 @@
-//! A drive that one can buy, as it was measured, beside our model of it: docs/model.md.
+//! Compares the model of a commercial drive with published measurements of that drive:
+//! docs/model.md.
 //!
 //! ```text
 //! cargo run --release -p lab --example pm9a3 -- [PROFILE [SECONDS [SEED [RATES]]]]
 //! ```
 //!
-//! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once in order, three times over at random, and then at offered rates, 4 KiB
-//! at a time: six writers (99 % writes, Poisson, up to 64 outstanding each) and a probe of 10 thousand operations a second, half of them
-//! reads. The percentiles are the probe's, and the rate that of all writes, its own among them. Ours begins in the steady state that the
-//! overwriting leads to (decision 34); each rate is the job `probe-30k` at that rate for SECONDS of virtual time, of which the probe is there for
-//! four fifths. RATES are thousands a second, with commas.
+//! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once sequentially and three times
+//! over at random, and then measured it at offered rates, with operations of 4 KiB: six writers
+//! (99 % writes, Poisson arrivals, up to 64 outstanding operations each) and a probe of 10 thousand
+//! operations per second, half of them reads. The percentiles are those of the probe; the rate is
+//! that of all writes, including the probe's.
+//!
+//! The simulation starts in the steady state that the overwriting leads to (decision 34). Each rate
+//! is the job `probe-30k` at that rate for SECONDS of virtual time; the probe runs for the last
+//! four fifths. RATES are in thousands per second, separated by commas.
 
 use lab::device::{self, Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
 use ssd::SsdProfile;
 
-/// What was measured of reads and writes at an offered rate, in microseconds: p50, p99, p99.9, p99.99, p99.999.
+/// Published latencies of reads and writes at one offered rate, in microseconds: p50, p99, p99.9,
+/// p99.99, p99.999.
 struct Published {
     thousands: u32,
     read: [f64; 5],
     write: [f64; 5],
 }
 
-/// The job of the method: a probe, then writers.
+/// The job of the method: a probe, then the writers.
 const METHOD: &str = "probe-30k";
 
-/// More than the drive takes.
+/// An offered rate that exceeds the drive's maximum.
 const SATURATED: u32 = 100;
-/// Percentiles, as quantiles.
+/// Percentiles with their quantiles.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
-/// By how much each percentile may deviate. The last is that of two or three operations, and not scored.
+/// Allowed relative deviation of each percentile. p99.999 rests on two or three operations and is
+/// not scored.
 const ALLOWED: [Option<f64>; 5] = [Some(0.15), Some(0.15), Some(0.3), Some(0.3), None];
 
-/// What numbers of the profile were fitted to, besides what the maker specifies and the saturated rate: by rate, and place
-/// in the list of percentiles.
+/// The figures that the profile was fitted to, besides the maker's specification and the saturated
+/// rate: offered rate, direction, and index into the list of percentiles.
 const FITTED: [(u32, Direction, usize); 7] = [
     (10, Direction::Read, 0),
     (10, Direction::Write, 0),
@@ -55,7 +62,7 @@ const PUBLISHED: [Published; 8] = [
     Published { thousands: SATURATED, read: [900.0, 2205.0, 3045.0, 4190.0, 4650.0], write: [3380.0, 4038.0, 5940.0, 6560.0, 6650.0] },
 ];
 
-/// How many figures there are that nothing was fitted to, and how many of them are near enough.
+/// Number of figures that the profile was not fitted to, and number of those that are near enough.
 #[derive(Default)]
 struct Score {
     near: u32,
@@ -63,7 +70,7 @@ struct Score {
 }
 
 impl Score {
-    /// A line of the table.
+    /// Prints a row of the table.
     fn line(&mut self, what: &str, published: f64, ours: f64, allowed: Option<f64>) {
         let deviation = ours / published - 1.0;
         let verdict = match allowed {
@@ -105,7 +112,7 @@ fn run(profile: &SsdProfile, seed: u64, job: Job) -> JobReport {
     device::run(&spec, |_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What the maker specifies of one kind of operation.
+/// Compares the throughput of single kinds of operations with the maker's specification.
 fn alone(profile: &SsdProfile, seed: u64, score: &mut Score) {
     let of = |rw: Rw, before: Before, kib: u64, depth: u32, gib: u64| {
         let stream = StreamSpec {
@@ -141,7 +148,7 @@ fn at_rate(
     let share_written = |stream: &StreamSpec| 1.0 - stream.read_percent.unwrap_or(50.0) / 100.0;
     probe.start_s = seconds / 5.0;
     probe.duration_s = Some(seconds - probe.start_s);
-    // The probe's writes are among those that are offered.
+    // The offered rate includes the probe's writes.
     let total = f64::from(published.thousands) * 1e3 - per_second(probe) * share_written(probe);
     let each = total / writers.len() as f64;
     for writer in writers {

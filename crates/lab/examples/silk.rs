@@ -1,11 +1,13 @@
-//! A load with peaks and valleys, as SILK needs it: latencies with `RocksDB`'s scheduling, with a fixed limit on
-//! background I/O, and with SILK's. `docs/db_bench.md` has what came out.
+//! A load with peaks and valleys, as SILK requires: latencies with `RocksDB`'s scheduling, with a
+//! fixed limit on background I/O, and with SILK's scheduling. `docs/db_bench.md` has the results.
 //!
 //! ```text
-//! cargo run --release -p lab --example silk -- [pairs] [cycles] [peak, operations per second] [valley]
+//! cargo run --release -p lab --example silk -- \
+//!     [pairs] [cycles] [peak, operations per second] [valley]
 //! ```
-//! Half of the operations are gets of keys drawn at random, half are puts. Each has its time, whether the
-//! one before is done or not, and its latency counts from then. Peaks and valleys last 5 s each.
+//! Half of the operations are gets of random keys, half are puts. Each operation has an intended
+//! start, whether or not the previous one has ended, and its latency counts from that start. Peaks
+//! and valleys last 5 s each.
 
 mod drive;
 
@@ -22,11 +24,11 @@ use crate::drive::{Drive, PAGE_BYTES, Pair, Store};
 
 const PAIR: Pair = Pair { key_bytes: 16, value_bytes: 1_000 };
 const CLIENTS: u64 = 256;
-/// Of a peak, and of a valley.
+/// Duration of a peak, and of a valley.
 const SPAN: Nanos = Nanos::from_millis(5_000);
 const MERGE_ENTRY_NS: f64 = 1_000.0;
 
-/// What the program was asked for.
+/// The arguments of the program.
 #[derive(Clone, Copy)]
 struct Asked {
     pairs: u64,
@@ -35,7 +37,7 @@ struct Asked {
     valley: u64,
 }
 
-/// `options` with everything a quarter of its size, and with filters.
+/// Returns `options` with sizes divided by four, and with filters.
 fn quarter(options: &Options) -> Options {
     let tables = TableOptions {
         table_bytes: 16 << 20,
@@ -46,7 +48,8 @@ fn quarter(options: &Options) -> Options {
     Options { memtable_bytes: 16 << 20, filters: Filters::Bits(10), tables, ..options.clone() }
 }
 
-/// What a drive can do, in bytes a second: compactions' reads of 2 MiB, eight at a time, of what was written once.
+/// Measures the read bandwidth of a drive that was written once, in bytes per second: reads of
+/// 2 MiB, as of compactions, eight at a time.
 fn measured_bandwidth(profile: &SsdProfile) -> u64 {
     const SECONDS: u64 = 2;
     const RUN: u32 = 256;
@@ -69,7 +72,7 @@ fn measured_bandwidth(profile: &SsdProfile) -> u64 {
     pages.get() * PAGE_BYTES / SECONDS
 }
 
-/// Latencies of gets and puts, in nanoseconds, in peaks and in valleys.
+/// Latencies of gets and puts in peaks and in valleys, in nanoseconds.
 struct Latencies([[Histogram<u64>; 2]; 2]);
 
 impl Latencies {
@@ -106,7 +109,7 @@ async fn put(store: &Store, key: &str, seed: u64) {
     done.unwrap_or_else(|error| panic!("put: {error}; {}", store.background()));
 }
 
-/// One of the clients: every so many operations of a span are its.
+/// Runs a client, which executes each `CLIENTS`-th operation of a span.
 async fn run_client(
     store: Store,
     handle: Handle,
@@ -186,7 +189,7 @@ fn main() {
         peak: number(3, 36_000),
         valley: number(4, 5_000),
     };
-    // SILK was published on a drive of 200 MB/s; one of 3 GB/s would have to be loaded as much.
+    // SILK was published on a drive of 200 MB/s; a drive of 3 GB/s would need a proportional load.
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
     (profile.host.read_mb_per_s, profile.host.write_mb_per_s) = (200.0, 200.0);
     let bandwidth = measured_bandwidth(&profile);

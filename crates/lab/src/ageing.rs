@@ -1,77 +1,82 @@
-//! Overwriting a loaded drive until it is in its steady state, before anything counts.
+//! Ageing: overwriting a loaded drive before the measured run, until it is in its steady state.
 //!
-//! A drive that was only loaded has free room that lasts for a while: whoever measures on it sees writes that nobody has to pay
-//! for. So pairs are overwritten at random, each alike, until all of that room was used and write amplification has come to
-//! rest. What rest is, is decided here, from numbers alone; [`crate::bench`] does the writing.
+//! A drive that was only loaded has free space for some time, and writes into that space cost no
+//! garbage collection. So random pairs, all with the same probability, are overwritten until this
+//! space is used up and write amplification is stable. This module decides from numbers alone
+//! whether it is stable; [`crate::bench`] does the writes.
 
 use serde::{Deserialize, Serialize};
 
-/// Stretches that have to agree, one after the other.
+/// Number of consecutive stretches that must agree.
 const STRETCHES: usize = 4;
-/// How far each may be from their mean.
+/// Maximum relative deviation of each of these stretches from their mean.
 const TOLERANCE: f64 = 0.02;
-/// Stretches that the pairs are overwritten in once.
+/// Number of stretches in a round, which overwrites as many pairs as were loaded.
 const STRETCHES_A_ROUND: u64 = 4;
-/// Most rounds of overwriting beyond the free room: what is not at rest by then is not going to be.
+/// Maximum number of rounds after the free space is used up. A drive that is not stable by then is
+/// not expected to become stable.
 const MOST_ROUNDS: u64 = 8;
 
-/// What was done to a drive before the run, and whether it came to rest.
+/// The ageing of a drive before the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgeingResult {
-    /// Share of the pairs that the drive has room for, about, that were loaded.
+    /// Loaded pairs as a share of the approximate number of pairs that the drive holds.
     pub fill: f64,
-    /// Pairs overwritten.
+    /// Number of overwritten pairs.
     pub overwritten: u64,
-    /// Flash bytes programmed per byte of keys and values, of each stretch of a quarter of the pairs.
+    /// Flash bytes programmed per byte of keys and values, for each stretch. A stretch overwrites a
+    /// quarter as many pairs as were loaded.
     pub write_amplification: Vec<f64>,
-    /// Whether the last four of these are within 2 % of their mean.
+    /// Whether the drive reached its steady state: the free space was used up before the last four
+    /// stretches, and their write amplification is within 2 % of its mean.
     pub is_steady: bool,
-    /// Virtual time of it, in seconds.
+    /// Duration in virtual time, in seconds.
     pub virtual_seconds: f64,
 }
 
-/// Overwriting, stretch by stretch.
+/// The progress of ageing.
 pub(crate) struct Ageing {
-    /// Pairs that are there.
+    /// Number of loaded pairs.
     records: u64,
-    /// Pairs that there is room for besides.
+    /// Approximate number of further pairs that the drive has space for.
     room: u64,
     stretches: Vec<f64>,
 }
 
 impl Ageing {
-    /// Of a drive with `records` pairs that has room for `held` in all.
+    /// Starts on a drive with `records` pairs that has space for `held` pairs in all.
     pub(crate) fn new(records: u64, held: u64) -> Self {
         Self { records, room: held.saturating_sub(records), stretches: Vec::new() }
     }
 
-    /// Overwrites of a stretch.
+    /// Returns the number of overwrites in a stretch.
     pub(crate) fn stretch(&self) -> u64 {
         (self.records / STRETCHES_A_ROUND).max(1)
     }
 
-    /// Most overwrites that there can be.
+    /// Returns the maximum number of overwrites.
     pub(crate) fn most(&self) -> u64 {
         (self.least_stretches() + STRETCHES_A_ROUND * MOST_ROUNDS) * self.stretch()
     }
 
-    /// Stretches that use the free room up.
+    /// Returns the number of stretches that use up the free space.
     fn least_stretches(&self) -> u64 {
         self.room.div_ceil(self.stretch())
     }
 
-    /// A stretch is over that had this write amplification.
+    /// Records the write amplification of a stretch that has ended.
     pub(crate) fn add(&mut self, write_amplification: f64) {
         self.stretches.push(write_amplification);
     }
 
-    /// Whether the drive is in its steady state: the room was used up before the stretches that agree.
+    /// Whether the drive is in its steady state: the free space was used up before the last
+    /// stretches, and these agree.
     pub(crate) fn is_steady(&self) -> bool {
         let used_up = self.stretches.len() as u64 >= self.least_stretches() + STRETCHES as u64;
         used_up && is_flat(&self.stretches)
     }
 
-    /// Whether it goes on.
+    /// Whether another stretch is needed.
     pub(crate) fn goes_on(&self) -> bool {
         !self.is_steady() && self.overwritten() < self.most()
     }
@@ -91,7 +96,7 @@ impl Ageing {
     }
 }
 
-/// Whether the last of them are within the tolerance of their mean.
+/// Whether the last `STRETCHES` values are within the tolerance of their mean.
 fn is_flat(stretches: &[f64]) -> bool {
     let Some(first) = stretches.len().checked_sub(STRETCHES) else { return false };
     let last = &stretches[first..];
@@ -118,7 +123,8 @@ mod tests {
 
     #[test]
     fn room_that_is_free_is_used_up_first_and_there_is_an_end() {
-        // A quarter of 800 pairs a stretch; two stretches use up the room for 1000.
+        // A stretch is a quarter of 800 pairs; one stretch uses up the free space of a drive for
+        // 1000.
         let mut ageing = Ageing::new(800, 1000);
         assert_eq!((ageing.stretch(), ageing.least_stretches()), (200, 1));
         for _ in 0..4 {

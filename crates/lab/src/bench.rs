@@ -1,4 +1,4 @@
-//! Running a workload on a design on a device.
+//! Runs a workload on a design on a device.
 
 mod kept;
 
@@ -33,49 +33,49 @@ use crate::traces;
 use crate::units::{count_text, printable, rate_text, three_digits};
 pub use kept::{KeptDrive, Origin, check_keeping, run_and_keep, run_on_kept};
 
-/// Hears how far a bench is.
+/// Receives the progress of a bench.
 pub trait Observer {
-    /// A phase of `total` operations begins.
+    /// Called when a phase of `total` operations begins.
     fn begin(&mut self, phase: &'static str, total: u64);
-    /// `done` operations of the phase are done.
+    /// Called when `done` operations of the phase are done.
     fn progress(&mut self, done: u64);
-    /// The phase has ended; whether it came to its end or was cut short.
+    /// Called when the phase ends. `is_done` is whether the phase was completed, not cut short.
     fn end(&mut self, is_done: bool);
 }
 
-/// Why a bench could not be run.
+/// The reason why a bench failed.
 #[derive(Debug)]
 pub enum BenchError {
     /// The design cannot be set up on the drive.
     Setup(SetupError),
-    /// The drive has no room for a host's store like this.
+    /// The host's store cannot be placed on the drive.
     Storage(StorageError),
     /// The design cannot be set up on the host.
     Open(OpenError),
     /// The workload cannot be run.
     Start(StartError),
-    /// The data would not fit, or something else makes it certain that there would be no end; the
-    /// text says what. Nothing was done.
+    /// The bench certainly cannot end, for instance because the data do not fit; the text is the
+    /// reason. Nothing was run.
     DoesNotFit(String),
-    /// The load did not come to its end; the text says when and why.
+    /// The load failed; the text has the progress and the error.
     Load(String),
-    /// Overwriting to the steady state did not come to its end; the text says when and why.
+    /// Ageing failed; the text has the progress and the error.
     Ageing(String),
-    /// A drive could not be kept, or one that was kept is of no use here; the text says why.
+    /// The drive could not be saved, or a saved drive cannot be used; the text is the reason.
     Kept(String),
-    /// Somebody asked for the end before there was anything to show.
+    /// A stop was requested before the run had results.
     Interrupted {
-        /// Pairs loaded by then.
+        /// Number of pairs loaded before the stop.
         loaded: u64,
-        /// Pairs to load.
+        /// Number of pairs to load.
         of: u64,
-        /// How the load went until then, in words.
+        /// Throughput and latencies of the load until the stop, as text.
         so_far: String,
     },
 }
 
 impl BenchError {
-    /// Whether nothing was done: the same would come of another try.
+    /// Whether the bench was refused: another attempt would have the same outcome.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, Self::Load(_) | Self::Ageing(_) | Self::Interrupted { .. })
     }
@@ -127,20 +127,20 @@ impl From<StartError> for BenchError {
     }
 }
 
-/// A result, and the reports of its phases for pictures and tables of detail.
+/// A result with the details of its run, for charts and detailed tables.
 pub struct BenchOutcome {
     /// The result.
     pub result: BenchResult,
-    /// The run in detail.
+    /// The report of the run.
     pub run: RunReport,
-    /// Memory over time, if it was to be looked at.
+    /// Memory over time; empty without [`BenchSpec::sample_every`].
     pub samples: Vec<MemorySample>,
 }
 
-/// Finds out what makes it certain that a bench would not come to its end.
+/// Checks for reasons why a bench certainly cannot end.
 ///
 /// # Errors
-/// [`BenchError`] of what [`run`] would find out before the load.
+/// Returns the [`BenchError`] with which [`run`] would refuse the bench.
 pub fn check(spec: &BenchSpec) -> Result<(), BenchError> {
     if spec.operations() == 0 {
         return Err(StartError::NoOperations.into());
@@ -148,11 +148,12 @@ pub fn check(spec: &BenchSpec) -> Result<(), BenchError> {
     fit::check(spec).map_err(BenchError::DoesNotFit)
 }
 
-/// Loads, lets background work settle, runs. Cost in wall time: some microseconds an operation. Once
-/// `stop` is asked for, operations under way end, and the result is of what there was until then.
+/// Loads, waits until background work has settled, ages the drive if required, and runs. Costs some
+/// microseconds of wall time per operation. After a stop is requested, operations in flight end,
+/// and the result covers the operations done.
 ///
 /// # Errors
-/// [`BenchError`]; what goes wrong during the run is part of the result.
+/// Returns [`BenchError`]. Errors during the run are part of the result.
 pub fn run(
     spec: &BenchSpec,
     observer: &Rc<RefCell<dyn Observer>>,
@@ -167,7 +168,7 @@ pub fn run(
     }
 }
 
-/// Who hears how far a bench is, and who may ask for its end.
+/// The observer of a bench, and the requests to stop it.
 #[derive(Clone)]
 struct Watch {
     observer: Rc<RefCell<dyn Observer>>,
@@ -215,7 +216,7 @@ fn on_host(
     }
 }
 
-/// What a host's store is made on.
+/// The parts that a host's store is created from.
 struct Ground<'a> {
     storage: &'a Storage,
     media: Media<HostMedium>,
@@ -264,11 +265,11 @@ fn outcome(spec: &BenchSpec, subject: &impl Subject, phases: Phases) -> BenchOut
     BenchOutcome { result, run: phases.run, samples: phases.samples }
 }
 
-/// A drive with what was written on it, before the run.
+/// A loaded drive before the run.
 struct Prepared<S: Subject> {
     session: Session<S>,
     past: Past,
-    /// Counters behind the load.
+    /// Counters after the load; `None` for a saved drive.
     after_load: Option<Snapshot>,
 }
 
@@ -282,7 +283,7 @@ async fn phases<S: Subject>(
     measure(spec, &handle, subject, prepared, &watch).await
 }
 
-/// Loads, and brings the drive to its steady state, if that is wanted.
+/// Loads, and ages the drive if required.
 async fn prepare<S: Subject>(
     spec: &BenchSpec,
     handle: &Handle,
@@ -316,7 +317,7 @@ async fn prepare<S: Subject>(
     Ok(Prepared { session, past, after_load: Some(after_load) })
 }
 
-/// The run.
+/// Starts windows, and executes the run.
 async fn measure<S: Subject>(
     spec: &BenchSpec,
     handle: &Handle,
@@ -353,7 +354,7 @@ fn report(observer: &Rc<RefCell<dyn Observer>>) -> impl FnMut(u64, u64) + 'stati
     move |done, _total| observer.borrow_mut().progress(done)
 }
 
-/// Puts what is to be there before the run.
+/// Puts the pairs that must exist before the run.
 async fn load<S: Subject>(
     spec: &BenchSpec,
     session: &mut Session<S>,
@@ -376,7 +377,8 @@ async fn load<S: Subject>(
     }
 }
 
-/// The operations of a trace. That its file cannot be opened any more is the first of them.
+/// Returns the operations of a trace. If its file can no longer be opened, the only item is the
+/// error.
 fn records_of(trace: &KvTrace) -> Box<dyn Iterator<Item = Result<KvRecord, TraceError>>> {
     match traces::open(&trace.path) {
         Ok(file) => {
@@ -387,7 +389,8 @@ fn records_of(trace: &KvTrace) -> Box<dyn Iterator<Item = Result<KvRecord, Trace
     }
 }
 
-/// Overwrites pairs at random until the drive is in its steady state.
+/// Overwrites random pairs until the drive is in its steady state, or the maximum number of
+/// overwrites is reached.
 async fn age<S: Subject>(
     spec: &BenchSpec,
     handle: &Handle,
@@ -426,7 +429,7 @@ async fn age<S: Subject>(
     Ok(ageing.result((handle.now() - begun).as_secs_f64()))
 }
 
-/// The end was asked for before the run had anything to show: what there is of the load.
+/// Returns the error for a stop before the run had results, with the progress of the load.
 pub(crate) fn interrupted(load: &RunReport, records: u64) -> BenchError {
     let put = load.summary(OpKind::Put).unwrap_or_default();
     not_begun((load.operations, records), load.throughput(), put)
@@ -449,7 +452,7 @@ fn not_begun((loaded, of): (u64, u64), throughput: f64, put: LatencySummary) -> 
     BenchError::Interrupted { loaded, of, so_far }
 }
 
-/// A load that failed has no run behind it.
+/// Returns an error if the load failed: no run follows such a load.
 pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchError> {
     let Some(error) = &load.first_error else { return Ok(()) };
     let (done, of) = (count_text(load.operations), count_text(records));
@@ -462,7 +465,7 @@ pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchErro
     Err(BenchError::Load(format!("after {done} of {of} pairs, {error}{hint}")))
 }
 
-/// Most operations under way at a time.
+/// Returns the maximum number of outstanding operations.
 pub(crate) fn outstanding(clients: &ClientOptions) -> usize {
     match clients.pace {
         Pace::Closed { outstanding }

@@ -1,4 +1,4 @@
-//! What a bench runs.
+//! The specification of a bench.
 
 use design::Design;
 use runtime::Nanos;
@@ -11,81 +11,83 @@ use crate::device;
 use crate::platform::Platform;
 use crate::traces::{self, TraceInput};
 
-/// What to run.
+/// The workload of a bench, the design and platform under it, and the options of the run.
 #[derive(Clone, Debug)]
 pub struct BenchSpec {
-    /// The configuration that the two below were taken from, if one was named.
+    /// The configuration that design and platform come from, by name; `None` if none was given.
     pub configuration: Option<String>,
     /// The design.
     pub design: Design,
-    /// What it runs on.
+    /// The platform that the design runs on.
     pub platform: Platform,
     /// The workload's name in results.
     pub workload_name: String,
     /// The workload.
     pub workload: CoreWorkload,
-    /// How operations are issued in the run; the load is a closed loop of as many.
+    /// The clients of the run. The load is a closed loop with as many outstanding operations.
     pub clients: ClientOptions,
-    /// A trace that is replayed in the place of the workload's run.
+    /// A trace, replayed in place of the workload's operations.
     pub trace: Option<TraceSpec>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What happened to a block drive before. A KV drive begins empty.
+    /// The preconditioning of a block drive. A KV drive begins empty.
     pub precondition: device::Before,
-    /// Whether loaded pairs are overwritten to a steady state before the run.
+    /// Whether the loaded drive is aged to its steady state before the run.
     pub ages: bool,
-    /// Whether background work comes to its end before the run, as on a drive that is kept.
+    /// Whether background work ends before the run, as on a saved drive.
     pub at_rest: bool,
-    /// How often memory is looked at in the run, if at all.
+    /// The interval at which the run samples memory; `None` for no samples.
     pub sample_every: Option<Nanos>,
 }
 
-/// A trace of a key-value store that was looked at.
+/// A surveyed trace of a key-value store.
 pub type KvTrace = traces::Trace<KvSurvey>;
 
 impl KvTrace {
-    /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given.
+    /// Surveys the trace at `path` from its beginning to its end. Detects the format if `format` is
+    /// `None`.
     ///
     /// # Errors
-    /// [`TraceError`]: which line is not as it should be.
+    /// Returns [`TraceError`] if the file cannot be read or has an invalid line.
     pub fn look(path: &str, format: Option<KvFormat>) -> Result<Self, TraceError> {
         let survey = |shown: &str, format| KvSurvey::of(shown, format, traces::open(path)?);
         Self::look_by(path, format, KvFormat::detect, survey)
     }
 
-    /// What of it is named among all that went into a run.
+    /// Returns the trace's entry among the inputs of a run.
     pub fn input(&self) -> TraceInput {
         let KvSurvey { format, lines, .. } = self.survey;
         self.input_of(format.name(), lines, self.survey.operations())
     }
 }
 
-/// What is in the store when a trace begins. Results have its name.
+/// The contents of the store before a trace. Results have these names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Before {
-    /// Nothing.
+    /// No pairs.
     Nothing,
-    /// The keys that it gets before it puts them, with the values that it gets.
+    /// The keys that the trace reads before it writes them, with values of the lengths read.
     #[serde(rename = "keys met first")]
     MetFirst,
-    /// The pairs of the workload, which are none of the trace's.
+    /// The pairs of the workload, which have other keys than the trace.
     Workload,
 }
 
-/// A trace, and how it is replayed; when its operations begin is said by [`BenchSpec::clients`].
+/// A trace and its replay. [`BenchSpec::clients`] determines when its operations begin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceSpec {
     /// The trace.
     pub trace: KvTrace,
-    /// What is loaded before.
+    /// The pairs loaded before the replay.
     pub before: Before,
-    /// Operations of it, at most.
+    /// Maximum number of operations to replay.
     pub operations: u64,
 }
 
 impl TraceSpec {
-    /// Bytes that a get found whose trace does not say how many: as many as puts have on average.
+    /// Returns the assumed length of a value whose length the trace does not record, in bytes: the
+    /// mean of its puts, or 100 if it has none.
     pub(crate) fn usual_value_bytes(&self) -> u32 {
         const WITHOUT_PUTS: u32 = 100;
         let KvSurvey { puts, read_modify_writes, mean_value, .. } = self.trace.survey;
@@ -93,7 +95,7 @@ impl TraceSpec {
     }
 }
 
-/// Lengths of pairs, in bytes.
+/// Lengths of a key and its value, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PairBytes {
     pub key: usize,
@@ -106,7 +108,7 @@ impl BenchSpec {
         self.trace.as_ref().is_none_or(|trace| trace.before == Before::Workload)
     }
 
-    /// The longest key and the longest value.
+    /// Returns the lengths of the longest key and the longest value.
     pub(crate) fn longest_pair(&self) -> PairBytes {
         let (keys, values) = (&self.workload.keys, &self.workload.values);
         let of_workload = PairBytes { key: keys.key_bytes(), value: values.longest_bytes() };
@@ -124,7 +126,7 @@ impl BenchSpec {
         }
     }
 
-    /// About the mean length of keys, and of values.
+    /// Returns the approximate mean lengths of keys and of values.
     pub(crate) fn typical_pair(&self) -> PairBytes {
         match &self.trace {
             Some(spec) if !self.loads_workload() => PairBytes {
@@ -140,12 +142,13 @@ impl BenchSpec {
         }
     }
 
-    /// The lengths that a store is planned for: of traces what is typical, as their longest may be a thousand times as long.
+    /// Returns the lengths that a store is planned for. For a trace these are the typical lengths,
+    /// because its longest values may be a thousand times as long.
     pub(crate) fn expected_pair(&self) -> PairBytes {
         if self.trace.is_some() { self.typical_pair() } else { self.longest_pair() }
     }
 
-    /// Pairs that are loaded, about.
+    /// Returns the approximate number of loaded pairs.
     pub(crate) fn loaded(&self) -> u64 {
         match &self.trace {
             Some(TraceSpec { before: Before::Nothing, .. }) => 0,
@@ -154,7 +157,7 @@ impl BenchSpec {
         }
     }
 
-    /// Operations of the run.
+    /// Returns the planned number of operations of the run.
     pub(crate) fn operations(&self) -> u64 {
         self.trace.as_ref().map_or(self.workload.operation_count, |trace| trace.operations)
     }

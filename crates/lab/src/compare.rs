@@ -1,8 +1,9 @@
-//! Finished results side by side: what went in differently, and what came out.
+//! Comparisons of finished results: the inputs that differ, and all numbers.
 //!
-//! A [`Finished`] is what `levelhead bench` and `levelhead device` write: `result.json`, and the curves of `latency.csv`
-//! and `timeline.csv` if they are there. Runs of a sweep come from memory in the same texts, so that a sweep and a
-//! comparison of its results later are one thing. Pure: texts in, texts out.
+//! A [`Finished`] is the output of `levelhead bench` or `levelhead device`: `result.json`, and the
+//! curves of `latency.csv` and `timeline.csv` if these exist. A sweep passes the same texts from
+//! memory, so that the sweep and a later comparison of its results give the same output. This
+//! module does no I/O: texts in, texts out.
 
 mod differences;
 mod finished;
@@ -27,23 +28,25 @@ pub use finished::Finished;
 pub use lacking::{Failure, Lack};
 use seeds::OverSeeds;
 
-/// More runs than this have no column each in the table of all numbers.
+/// Maximum number of runs that have a column each in the table of all numbers.
 const MOST_COLUMNS: usize = 4;
 
-/// Results side by side.
+/// A comparison of results.
 pub struct SideBySide {
     runs: Vec<Finished>,
     differences: Vec<Difference>,
     over_seeds: Vec<OverSeeds>,
-    /// Whether names of runs say what sets them apart.
+    /// Whether the names of the runs contain their differences.
     names_tell: bool,
 }
 
 impl SideBySide {
-    /// Puts finished results beside each other. `names_tell` says whether their names are what sets them apart.
+    /// Compares finished results. `names_tell` is whether the names of the runs contain their
+    /// differences.
     ///
     /// # Errors
-    /// In words: there are fewer than two, two have one name, or some are of benches and some of jobs.
+    /// Returns a text if there are fewer than two runs, if two runs have the same name, if some are
+    /// benches and others are jobs, or if no run has a result and `names_tell` is false.
     pub fn new(runs: Vec<Finished>, names_tell: bool) -> Result<Self, String> {
         if runs.len() < 2 {
             return Err("there is nothing to compare: give two results and more".to_owned());
@@ -69,7 +72,8 @@ impl SideBySide {
         Ok(both)
     }
 
-    /// The table for a terminal: a row for each run; of a few runs besides all numbers, a column for each.
+    /// Returns the tables for a terminal: a row per run, and for few runs all numbers with a column
+    /// per run.
     pub fn table(&self) -> String {
         let mut tables = vec![tables::summary(self)];
         tables.extend(seeds::table(self, &self.over_seeds));
@@ -91,7 +95,8 @@ impl SideBySide {
         parts.join("\n\n")
     }
 
-    /// A line for each run that was refused or failed, and one for those that were not run.
+    /// Returns a line for each run that was refused or failed, and a line with the number of runs
+    /// that were not run.
     fn failures(&self) -> Vec<String> {
         let words = |run: &Finished| {
             let (name, reason) = (&run.name, run.reason()?);
@@ -110,21 +115,21 @@ impl SideBySide {
         failed.chain(missing).collect()
     }
 
-    /// The summary as CSV: a row for each run with what went in differently and every number.
+    /// Returns the summary as CSV: a row per run, with the inputs that differ and all numbers.
     pub fn csv(&self) -> String {
         tables::csv(self)
     }
 
-    /// Means over the seeds and their confidence intervals, for programs; nothing if no runs differ
-    /// in their seeds alone.
+    /// Returns the means over the seeds and their confidence intervals, for programs; `None` if no
+    /// runs differ only in their seeds.
     pub fn seeds_json(&self) -> Option<Value> {
         (!self.over_seeds.is_empty()).then(|| seeds::json(self, &self.over_seeds))
     }
 
-    /// The page and the numbers behind it, as files.
+    /// Returns the page and its numbers as files: names and contents.
     ///
     /// # Errors
-    /// [`ReportError`].
+    /// Returns [`ReportError`].
     pub fn files(&self, title: &str, command: &str) -> Result<Vec<(String, String)>, ReportError> {
         let report = page::report(self, title, command);
         let mut more = json!({ "runs": tables::json(self) });
@@ -138,11 +143,12 @@ impl SideBySide {
         Ok(files)
     }
 
-    /// Names of the numbers that any run has, in order.
+    /// Returns the names of the numbers of all runs, in order. Omits counters that are zero in
+    /// every run.
     fn number_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for run in &self.runs {
-            // Most runs have the same.
+            // Most runs have the same names.
             if run.numbers.iter().map(|number| &number.name).eq(&names) {
                 continue;
             }
@@ -156,7 +162,6 @@ impl SideBySide {
             }
         }
         let says_something = |number: &numbers::Number| !number.is_count || number.value > 0.0;
-        // Counters that counted nothing in any run are left out.
         names.retain(|name| {
             self.runs.iter().any(|run| run.number(name).is_some_and(says_something))
         });
@@ -167,8 +172,8 @@ impl SideBySide {
         self.runs.iter().any(|run| run.number(name).is_some_and(|number| number.is_key))
     }
 
-    /// Runs that differ in nothing but these differences, with a name for each group. Values that
-    /// are numbers go up.
+    /// Returns the groups of runs that differ only in the differences with the indices `across`,
+    /// with a name for each group. Numeric values are in ascending order.
     fn groups(&self, across: &[usize]) -> Vec<(String, Vec<usize>)> {
         let others: Vec<&Difference> = self
             .differences
@@ -195,7 +200,8 @@ impl SideBySide {
     }
 }
 
-/// ` (+12 %)`, or ` (17x)` from ten times on, if that can be said.
+/// Returns the relative change, such as ` (+12 %)`, or the factor if it is at least ten, such as
+/// ` (17x)`. Returns an empty text if `first` is missing or 0.
 fn change(first: Option<f64>, value: f64) -> String {
     let Some(first) = first.filter(|first| *first != 0.0) else { return String::new() };
     let percent = (value / first - 1.0) * 100.0;
@@ -204,7 +210,7 @@ fn change(first: Option<f64>, value: f64) -> String {
         percent if percent >= 900.0 => format!(" ({:.0}x)", value / first),
         percent if percent.abs() < 9.95 => format!(" ({percent:+.1} %)"),
         percent => {
-            // What is not nothing has not changed by all of it.
+            // Only a change to 0 may show as -100 %.
             let is_gone = |decimals: &usize| format!("{percent:.decimals$}").parse() == Ok(-100.0);
             let decimals =
                 if value == 0.0 { 0 } else { (0..12).find(|n| !is_gone(n)).unwrap_or(0) };
@@ -222,7 +228,7 @@ fn as_text(of: &Table) -> String {
     text.to_string()
 }
 
-/// A number for people.
+/// Returns a number as text for people.
 fn number_text(value: f64) -> String {
     let is_count = value >= 0.0 && (value.fract() == 0.0 || value >= 1000.0);
     match value {

@@ -1,7 +1,7 @@
-//! Configurations: a design with a drive, and how the one lies on the other.
+//! Configurations: a design, a drive, and the placement of the design's data on the drive.
 //!
-//! Those of Vigil-KV's evaluation are built in, so that a name stands for all that a comparison keeps equal
-//! (`configurations/`).
+//! The configurations of Vigil-KV's evaluation are built in (`configurations/`), so that one name
+//! determines everything that a comparison keeps equal.
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
 use design::Design;
@@ -10,62 +10,64 @@ use serde::Deserialize;
 
 use crate::platform::HostChoice;
 
-/// A store on a host with its drive, by name.
+/// A named configuration: a store on a host, and its drive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Description in one sentence.
     pub description: String,
     /// The design, by name or by path.
     pub design: String,
-    /// Memtables, if not as many as the design has: RocksDB's `max_write_buffer_number`.
+    /// Number of memtables, if other than the design's: RocksDB's `max_write_buffer_number`.
     pub memtables: Option<usize>,
     /// The drive, by name or by path.
     pub device: String,
     /// The host, by name or by path.
     pub host: Option<String>,
-    /// Into how many partitions each of the drive's sets is cut.
+    /// Number of partitions of each of the drive's sets.
     pub partitions: Option<u32>,
-    /// How the data lie on the drive's sets.
+    /// The layout of the data on the drive's sets.
     pub layout: Option<Arrangement>,
-    /// Where the journal lies.
+    /// The place of the journal.
     pub journal: Option<JournalPlace>,
-    /// How windows are kept.
+    /// The policy of windows.
     pub windows: Option<WindowPolicy>,
-    /// Bytes that `plm_cache` may hold.
+    /// Size of `plm_cache`, in bytes.
     pub plm_cache_bytes: Option<u64>,
-    /// After how many microseconds a client's read that has not come is begun a second time, from the other sets.
+    /// Microseconds after which a client's read that has not completed is issued a second time,
+    /// from the other sets.
     pub hedge_after_us: Option<u32>,
-    /// Whether nothing disturbs the reads of clients, as on no drive: the bound.
+    /// Whether no background work disturbs the reads of clients. This is the bound; no real drive
+    /// has it.
     #[serde(default)]
     pub undisturbed_clients: bool,
 }
 
 impl Configuration {
-    /// A built-in configuration by name, or one from a TOML file by path.
+    /// Loads a built-in configuration by name, or a TOML file by path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns the problem and the allowed values.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// Names of the built-in configurations, in the order in which the paper compares them.
+    /// Returns the names of the built-in configurations, in the order of the paper's comparison.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }
 
-    /// Its design, with its memtables.
+    /// Returns the design with the configuration's number of memtables.
     ///
     /// # Errors
-    /// What is wrong with the design, in words.
+    /// Returns the problem of the design.
     pub fn design(&self) -> Result<Design, CatalogueError> {
         Ok(self.equip(Design::load(&self.design)?))
     }
 
-    /// The same of another design than its own.
+    /// Returns `design` with the configuration's number of memtables.
     #[must_use]
     pub fn equip(&self, design: Design) -> Design {
         match self.memtables {
@@ -74,7 +76,7 @@ impl Configuration {
         }
     }
 
-    /// What it says of the host and its store.
+    /// Returns the choices about the host and its store.
     pub fn choice(&self) -> HostChoice<'_> {
         HostChoice {
             host: self.host.as_deref(),
@@ -114,7 +116,7 @@ impl Entry for Configuration {
     }
 }
 
-/// Most memtables: what a design may have, and the one that is written to.
+/// Maximum number of memtables: the frozen memtables that a design may have, and the mutable one.
 const MOST: usize = *engine::FROZEN_MEMTABLES.end() + 1;
 
 #[cfg(test)]
@@ -141,7 +143,7 @@ mod tests {
             if name == "levelhead" {
                 continue;
             }
-            // All others have the same tree but for SILK's own options, and the same memory for writes.
+            // All others have the same tree, except for SILK's own options, and as many memtables.
             let index = design.index();
             let (mut other, rocksdb) = (index.clone(), Design::load("rocksdb").expect("built in"));
             let tree = other.lsm_mut().expect("an LSM-tree");

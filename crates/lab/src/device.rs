@@ -1,14 +1,16 @@
-//! Jobs on block drives: streams of reads and writes in the words of fio, in virtual time.
+//! Jobs on block drives: streams of reads and writes, described as in fio, in virtual time.
 //!
-//! A [`Job`] is TOML (see [`job`]) or a value; [`run`] does it on the drive of a profile and gives a
-//! [`JobReport`]: latencies by stream and direction, a timeline, single latencies where the job asks
-//! for them, window commands, and each set's counters before and after. [`DeviceResult`] is the same
-//! for programs, [`table`] for eyes, [`picture`] draws it.
+//! A [`Job`] is read from TOML (see [`job`]) or built as a value. [`run`] executes a job on the
+//! drive of a profile and returns a [`JobReport`]: latencies by stream and direction, a timeline,
+//! single latencies if the job requests them, window commands, and the counters of each set before
+//! and after the job. [`DeviceResult`] is the report as JSON, [`table`] prints it, and [`picture`]
+//! draws it.
 //!
 //! ```
 //! use lab::device::{self, DeviceSpec, Direction, Job, Rw, StreamSpec};
 //!
-//! let reads = StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
+//! let reads =
+//!     StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
 //! let spec = DeviceSpec {
 //!     profile: ssd::SsdProfile::load("baseline-15gb").expect("built in"),
 //!     job: Job::new("a thousand reads", vec![reads]),
@@ -85,28 +87,29 @@ pub use skew::Distribution;
 pub use stream::{Arrivals, Rw, StreamSpec};
 pub use timeline::{Timeline, TimelinePoint};
 
-/// What to run.
+/// A run: a drive, a job and a seed.
 #[derive(Clone, Debug)]
 pub struct DeviceSpec {
-    /// The drive.
+    /// The profile of the drive.
     pub profile: SsdProfile,
-    /// What is done to it.
+    /// The job.
     pub job: Job,
-    /// Seed of all randomness.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
 impl DeviceSpec {
-    /// What a reader of the results should know: streams that read what nobody has written.
+    /// Returns warnings about the results, one sentence each: for example, a stream that reads
+    /// blocks that were never written.
     pub fn warnings(&self) -> Vec<String> {
         plan::warnings(&self.job, &self.profile)
     }
 }
 
-/// Finds out whether a job can be run on its drive.
+/// Checks whether a job fits its drive.
 ///
 /// # Errors
-/// [`PlanError`].
+/// Returns [`PlanError`] if the job does not fit the drive.
 pub fn check(spec: &DeviceSpec) -> Result<(), PlanError> {
     let rt = Runtime::new(spec.seed);
     let empty = Ssd::new(&rt.handle(), &spec.profile, ssd::Precondition::Empty);
@@ -114,22 +117,23 @@ pub fn check(spec: &DeviceSpec) -> Result<(), PlanError> {
     plan::plan(&job, &empty.sets()).map(drop)
 }
 
-/// Does a job on a drive. `progress` is told how far it is, from 0, when the drive is made and the
-/// job begins, to 1, when it has ended. Cost in wall time: a microsecond or a few an operation of
-/// 4 KiB, most of it the drive's.
+/// Executes a job on a drive. Calls `progress` with the progress of the job: 0 once the drive is
+/// ready and the job begins, 1 at the end. Cost in wall time: about one to a few microseconds per
+/// operation of 4 KiB, most of it for the drive.
 ///
 /// # Errors
-/// [`PlanError`]: the job does not fit the drive. What goes wrong during the job is part of the
+/// Returns [`PlanError`] if the job does not fit the drive. Errors during the job are part of the
 /// report.
 ///
 /// # Panics
-/// If the job has problems that loading it would have told.
+/// Panics if the job has problems that loading it would have reported.
 pub fn run(spec: &DeviceSpec, progress: impl FnMut(f64) + 'static) -> Result<JobReport, PlanError> {
     run_until(spec, &Stop::default(), progress)
 }
 
-/// The same, but once `stop` is asked for no other operation begins, and the report is of what there
-/// was until then. Operations that a drive does not end soon are left out of it.
+/// Same as [`run`], but ends early once `stop` is requested: no further operation begins, and the
+/// report covers the operations that ended. Operations that the drive does not complete soon are
+/// not in the report.
 ///
 /// # Errors
 /// As [`run`].
@@ -153,7 +157,7 @@ pub fn run_until(
     Ok(rt.block_on_watched(job, &|| watch.look()))
 }
 
-/// A job whose traces were looked at.
+/// Returns the job with the surveys of all its traces.
 fn with_traces(job: &Job) -> Result<Cow<'_, Job>, PlanError> {
     let is_ready = |stream: &StreamSpec| stream.replay.is_none() || stream.trace.is_some();
     if job.streams.iter().all(is_ready) {

@@ -1,5 +1,5 @@
-//! Whether a bench can come to its end, found out by arithmetic before the work: lengths of keys and
-//! values, room on the drive, memory of this machine, virtual time.
+//! Checks by arithmetic whether a bench can end, before any work: lengths of keys and values, space
+//! on the drive, memory of this machine, virtual time.
 
 use design::IndexOptions;
 use engine::sizing;
@@ -10,19 +10,19 @@ use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
 use crate::platform::Platform;
 use crate::units::{bytes_text, count_text};
 
-/// Longest run in virtual time, in seconds: thirty years, of the 584 that the clock has.
+/// Maximum virtual time of a run, in seconds: thirty years, of the 584 that the clock has.
 const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
-/// Bytes that a pair takes in the index of a hash table beside its key, about.
+/// Approximate bytes that a pair needs in the index of a hash table, besides its key.
 const SLOT_BYTES: f64 = 8.0;
-/// Bytes of a slot in a bucket page, about: a pointer and a byte of the key's hash.
+/// Approximate bytes of a slot in a bucket page: a pointer and a byte of the key's hash.
 const TABLE_SLOT_BYTES: u64 = 5;
-/// Bytes of a pointer, about.
+/// Approximate bytes of a pointer.
 const POINTER_BYTES: usize = 5;
-/// Share of the flash that pairs are known to find room on: the arithmetic leaves out what is lost at
-/// the ends of pages and what garbage collection has not yet given back.
+/// Share of the calculated number of pairs that certainly fits. The arithmetic omits the space that
+/// is lost at the ends of pages, and the space that garbage collection has not yet released.
 const CERTAIN_SHARE: f64 = 0.8;
 
-/// How many pairs of the workload's lengths the drive holds, about: an upper bound.
+/// Returns how many pairs of the workload's lengths the drive holds: an approximate upper bound.
 pub fn pairs_held(spec: &BenchSpec) -> u64 {
     let Some((page_bytes, payload_bytes)) = spec.platform.page_and_payload() else { return 0 };
     let index = spec.design.index();
@@ -31,7 +31,7 @@ pub fn pairs_held(spec: &BenchSpec) -> u64 {
     (pages / pages_of_pair(spec, &index, payload_bytes)) as u64
 }
 
-/// Bytes that tables leave free for the work on them.
+/// Returns the bytes that a tree of tables leaves free for flushes and compactions.
 fn kept_free(index: &IndexOptions) -> u64 {
     match index {
         IndexOptions::Lsm(options) if options.is_leveled() => sizing::tables::kept_free(options),
@@ -39,8 +39,8 @@ fn kept_free(index: &IndexOptions) -> u64 {
     }
 }
 
-/// Pages of flash that a pair takes, with what they leave empty: in the index, and in the value log unless the value stands
-/// beside its key.
+/// Returns the pages of flash that a pair needs, including the space that it leaves empty: in the
+/// index, and in the value log unless the value is stored with its key.
 fn pages_of_pair(spec: &BenchSpec, index: &IndexOptions, payload_bytes: u32) -> f64 {
     let typical = spec.typical_pair();
     let (key_bytes, value_bytes) = (typical.key as u32, typical.value);
@@ -58,7 +58,8 @@ fn pages_of_pair(spec: &BenchSpec, index: &IndexOptions, payload_bytes: u32) -> 
     }
 }
 
-/// Pairs at the end of the run, if inserts come as often as they are meant to, but for those of a trace.
+/// Returns the number of pairs at the end of the run if inserts have their expected share, without
+/// the keys of a trace.
 fn pairs(spec: &BenchSpec) -> u64 {
     let workload = &spec.workload;
     match &spec.trace {
@@ -68,7 +69,7 @@ fn pairs(spec: &BenchSpec) -> u64 {
     }
 }
 
-/// Keys of a trace, if there is one.
+/// Returns the number of keys of the trace; 0 without a trace.
 fn keys_of_trace(spec: &BenchSpec) -> u64 {
     spec.trace.as_ref().map_or(0, |trace| trace.trace.survey.keys)
 }
@@ -77,16 +78,16 @@ fn share(workload: &CoreWorkload, share: f64) -> u64 {
     (workload.operation_count as f64 * share) as u64
 }
 
-/// What makes it certain that the bench would not come to its end.
+/// Checks for reasons why the bench certainly cannot end.
 ///
 /// # Errors
-/// In words, with what would be possible.
+/// Returns the reason, and the values that would be possible.
 pub fn check(spec: &BenchSpec) -> Result<(), String> {
     spec.platform.check(&spec.design)?;
     check_lengths(spec)?;
     check_time(spec)?;
     let (pairs, held) = (pairs(spec), pairs_held(spec));
-    // A drive without any room for pairs is refused, with the reason, when it is set up.
+    // A drive without space for any pair is refused at setup, which returns the reason.
     let has_room = spec.platform.usable_bytes(&spec.design.index()) > 0;
     if has_room && pairs > held {
         return Err(format!(
@@ -99,7 +100,7 @@ pub fn check(spec: &BenchSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// What may go wrong later, in words.
+/// Returns problems that may occur later, as text.
 pub fn warnings(spec: &BenchSpec) -> Vec<String> {
     let (pairs, of_trace, held) = (pairs(spec), keys_of_trace(spec), pairs_held(spec));
     let is_tight = (pairs + of_trace) as f64 > held as f64 * CERTAIN_SHARE;
@@ -134,12 +135,12 @@ fn pairs_words(workload: &CoreWorkload, pairs: u64) -> String {
     format!("{} pairs of {key} + {length}{value} bytes", count_text(pairs))
 }
 
-/// What the drive holds, in words.
+/// Returns a text about the number of pairs that the drive holds.
 fn held_words(spec: &BenchSpec) -> String {
     format!("{} holds {} of them at most", spec.platform.name(), count_text(pairs_held(spec)))
 }
 
-/// A number of which only two digits mean something.
+/// Returns the number rounded down to two significant digits.
 pub(crate) fn rounded(number: u64) -> u64 {
     let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
     number / unit * unit
@@ -192,11 +193,12 @@ fn check_time(spec: &BenchSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// Memory of this machine that the bench takes at most, about, in bytes.
+/// Returns the approximate maximum memory of this machine that the bench uses, in bytes.
 ///
 /// Measured on a drive of 64 GiB with keys of 32 bytes: 544 MiB for 4 million pairs and a million
-/// operations, 7.0 GiB for 44 million. What is overwritten stays in memory until it is collected. Of `hash` on the same drive:
-/// 445 MiB for 50 thousand pairs, 861 MiB for 100 thousand, 3.30 GiB for 400 thousand, 4.12 GiB for a million.
+/// operations, 7.0 GiB for 44 million pairs. Overwritten objects stay in memory until they are
+/// collected. `hash` on the same drive: 445 MiB for 50 thousand pairs, 861 MiB for 100 thousand,
+/// 3.30 GiB for 400 thousand, 4.12 GiB for a million.
 pub fn memory_bytes(spec: &BenchSpec) -> u64 {
     const BASE: u64 = 64 << 20;
     const OBJECT: u64 = 110;
@@ -215,17 +217,20 @@ pub fn memory_bytes(spec: &BenchSpec) -> u64 {
     };
     let writes = writes.saturating_add(overwritten);
     let objects = spec.loaded().saturating_add(writes).min(pairs_held(spec));
-    // Four bytes for each record to check it by, twelve if there are scans; more for the keys of a trace, which come by themselves.
+    // Verification needs four bytes per record, or twelve if there are scans, and more per key of a
+    // trace.
     let checked = workload.record_count * if workload.mix.scan > 0.0 { 12 } else { 4 }
         + keys_of_trace(spec) * KEY_OF_TRACE;
     let puts = spec.loaded().saturating_add(writes);
     BASE + checked + objects * (OBJECT + 2 * key + value) + bytes_of_bucket_pages(spec, puts)
 }
 
-/// Bytes of bucket pages on a hash table's flash, those among them that are overwritten: each is there as a whole, however few keys
-/// it has. A put changes a page that is mostly no longer in memory, so that it is written again for it; and the flash gives
-/// an extent back when the last of its pages has been overwritten. Where puts meet pages at random, that is so after as many puts as
-/// there are bucket pages, times the logarithm of the pages of an extent, and for some extents twice the number of pages later.
+/// Returns the bytes of bucket pages on the flash of a hash table, including overwritten pages.
+/// Each page is stored whole, however few keys it has. A Put changes a page that is usually no
+/// longer in memory, so that the page is written again for this Put. The flash releases an extent
+/// when the last of its pages has been overwritten. If Puts change pages at random, this takes as
+/// many Puts as there are bucket pages, times the logarithm of the pages of an extent, and for some
+/// extents twice the number of bucket pages more.
 fn bytes_of_bucket_pages(spec: &BenchSpec, puts: u64) -> u64 {
     let IndexOptions::Hash(_) = spec.design.index() else { return 0 };
     let Platform::KvDrive(drive) = &spec.platform else { return 0 };
@@ -238,18 +243,19 @@ fn bytes_of_bucket_pages(spec: &BenchSpec, puts: u64) -> u64 {
     puts.min(most as u64).saturating_mul(page_bytes).min(geometry.capacity_bytes())
 }
 
-/// What to do with a bench that takes about `needed` bytes where `available` can be had.
+/// The verdict on the memory that a bench needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MemoryVerdict {
-    /// There is enough.
+    /// The memory suffices.
     Fits,
-    /// It may be too little; the text says so.
+    /// The memory may be too small; the text is the warning.
     Tight(String),
-    /// It is far too little; the text says so.
+    /// The memory is far too small; the text is the reason.
     TooLittle(String),
 }
 
-/// Judges the memory; the estimate may be twice of what is needed. `advice` is what to do where there is too little.
+/// Compares the estimated with the available memory, in bytes. The estimate may be twice the actual
+/// need. `advice` is the end of the text of [`MemoryVerdict::TooLittle`].
 pub fn judge_memory(needed: u64, available: u64, advice: &str) -> MemoryVerdict {
     if needed <= available {
         return MemoryVerdict::Fits;
@@ -310,7 +316,8 @@ mod tests {
         assert!(check(&spec(&inserts)).is_err());
     }
 
-    /// Loads of uniform keys on `baseline-15gb`, until the store was full.
+    /// The numbers of pairs are measured: loads of uniform keys on `baseline-15gb` until the store
+    /// was full.
     #[test]
     fn a_host_s_store_holds_nearly_what_it_was_filled_with() {
         let loads = [("1024", 11_417_185), ("4096", 1_634_580), ("16384", 547_388)];
@@ -353,7 +360,7 @@ mod tests {
         assert!((544 << 20..GIB).contains(&small), "{small}");
         let paper = memory_bytes(&spec(&[("recordcount", "44000000")]));
         assert!((7 * GIB..9 * GIB).contains(&paper), "{paper}");
-        // What simulations of `hash` took, in MiB, by thousands of pairs.
+        // Measured memory of simulations of `hash` in MiB, by thousands of pairs.
         for (device, thousands, measured) in [
             ("pink-zcu102", 50, 445),
             ("pink-zcu102", 100, 861),

@@ -1,11 +1,12 @@
-//! The flash's counters, between two moments.
+//! Differences between the flash's counters at two moments.
 
 use std::collections::BTreeMap;
 
 use flash::{Blocker, FlashStats, OperationCounts};
 use runtime::IoClass;
 
-/// Operations by class, without those that had been counted `before`.
+/// Returns the operations by class, without those counted in `before`; omits classes without
+/// operations.
 pub(crate) fn pages(
     after: &FlashStats,
     before: Option<&FlashStats>,
@@ -27,7 +28,8 @@ const BLOCKERS: [(&str, Blocker); 4] = [
     ("erase", Blocker::Erase),
 ];
 
-/// How long demand reads waited for their die on average, in microseconds, by what occupied it.
+/// Returns the mean time that demand reads waited for their die, in microseconds, by the operation
+/// that occupied it.
 pub(crate) fn waited_us(after: &FlashStats, before: &FlashStats) -> BTreeMap<&'static str, f64> {
     let of = |blocker| {
         let (new, old) = (after.waits(blocker), before.waits(blocker));
@@ -37,7 +39,7 @@ pub(crate) fn waited_us(after: &FlashStats, before: &FlashStats) -> BTreeMap<&'s
     BLOCKERS.into_iter().map(|(name, blocker)| (name, of(blocker))).collect()
 }
 
-/// Demand reads by what occupied their die when they came.
+/// Returns the number of demand reads by the operation that occupied their die on arrival.
 pub(crate) fn reads_behind(
     after: &FlashStats,
     before: Option<&FlashStats>,

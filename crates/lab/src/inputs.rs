@@ -1,4 +1,4 @@
-//! All that went into a run, as a part of its result.
+//! The inputs of a run, as a part of its result.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,36 @@ use crate::device::{Job, Trace};
 use crate::platform::Platform;
 use crate::traces::TraceInput;
 
-/// All that went into a run: with it, and the version of this program, the run can be had again.
+/// The inputs of a run. With the inputs and the same version of this program, the run can be
+/// repeated.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Inputs {
-    /// Files by kind (`design`, `device`, `host`, `configuration`, `job`), as objects of their keys; those that were
-    /// overridden have the value that counted, those that no file names are left to the program's defaults.
+    /// Files by kind (`design`, `device`, `host`, `configuration`, `job`), as objects of their
+    /// keys. An overridden key has the value in effect. A key that no file sets is absent: it has
+    /// the program's default.
     #[serde(flatten)]
     pub files: BTreeMap<&'static str, Value>,
-    /// Properties of the workload, whoever set them.
+    /// Properties of the workload, from all sources.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
     /// Traces that were replayed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceInput>,
-    /// What flags say and no file does, by name.
+    /// Options that no file has, by name: they are set by flags.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<&'static str, Value>,
 }
 
 impl Inputs {
-    /// What went in as files.
+    /// Returns the inputs with these files.
     pub fn of_files(files: impl IntoIterator<Item = (&'static str, Table)>) -> Self {
         let value = |table| serde_json::to_value(table).expect("tables become JSON");
         let files = files.into_iter().map(|(kind, table)| (kind, value(table)));
         Self { files: files.collect(), ..Self::default() }
     }
 
-    /// What went into a job on a block drive: the tables of both files, and the traces of the job.
+    /// Returns the inputs of a job on a block drive: the tables of both files, and the traces of
+    /// the job.
     pub fn of_job(device: Table, job: Table, of: &Job) -> Self {
         let mut inputs = Self::of_files([("device", device), ("job", job)]);
         let traces = of.streams.iter().filter_map(|stream| stream.trace.as_ref());
@@ -46,7 +49,7 @@ impl Inputs {
         inputs
     }
 
-    /// The same with the properties of a workload.
+    /// Returns the inputs with the properties of a workload.
     #[must_use]
     pub fn with_properties(mut self, properties: &Properties) -> Self {
         let all = properties.iter();
@@ -55,7 +58,7 @@ impl Inputs {
         self
     }
 
-    /// The same with what a bench was told besides.
+    /// Returns the inputs with the options and the trace of a bench.
     #[must_use]
     pub fn with_options_of(mut self, spec: &BenchSpec) -> Self {
         let (rate, arrivals) = match spec.clients.pace {
@@ -74,7 +77,7 @@ impl Inputs {
             self.options.insert("before_trace", json!(before));
             self.options.insert("trace_operations", json!(operations));
             if let Pace::Recorded { stretch, .. } = spec.clients.pace {
-                // To nine places, so that what was given stands there and not what division makes of it.
+                // Nine decimals restore the given value, without the error of the division.
                 let percent = (100.0 / stretch * 1e9).round() / 1e9;
                 self.options.insert("replay_time_scale", json!(percent));
             }

@@ -4,15 +4,15 @@ use runtime::Nanos;
 
 use crate::units::span_text;
 
-/// An open loop fell behind if its last operation began later than this share of its time.
+/// An open loop fell behind if the delay of its last operation exceeds this share of its duration.
 const FELL_BEHIND: f64 = 0.01;
 
-/// How late the last operation began, in seconds, if a loop of `seconds` fell behind.
+/// Returns the delay of the last operation in seconds, if a loop of `seconds` fell behind.
 pub(crate) fn late_s(late: Nanos, seconds: f64) -> Option<f64> {
     Some(late.as_secs_f64()).filter(|late| *late > seconds * FELL_BEHIND)
 }
 
-/// The same in a line.
+/// Returns a line about a loop that fell behind.
 pub(crate) fn fell_behind(name: &str, late_s: f64) -> String {
     format!("{name} fell behind: its last operation began {} s late", span_text(late_s))
 }

@@ -1,10 +1,10 @@
 //! Experiments and their reports.
 //!
-//! [`mod@bench`] runs one design on one device under one workload in virtual time and gives a
-//! [`BenchResult`]; [`table`] shows it to a person, `serde` to a program, [`picture`] draws it.
-//! [`device`] does jobs of reads and writes on a block drive.
-//! [`plan`] answers by arithmetic what a design would need on a drive. Nothing here reads a clock:
-//! whatever depends on the machine is added by the command line.
+//! [`mod@bench`] runs one design on one device under one workload in virtual time and returns a
+//! [`BenchResult`]. [`table`] formats a result for people and `serde` for programs; [`picture`]
+//! draws its charts. [`device`] runs jobs of reads and writes on a block drive. [`plan`] calculates
+//! the needs of a design on a drive. Nothing here reads a clock: the command line adds everything
+//! that depends on the machine.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! Running a workload on a store on files, in real time.
+//! Runs a workload on a store on files, in real time.
 //!
-//! The clients are threads, and their latencies the wall's; what they do, how it is checked and what comes out of it is as
-//! with [`crate::bench`]. What simulated flash has to tell is left empty, and [`crate::StoreResult`] is there instead.
+//! The clients are threads, and latencies are wall-clock times. Workload, verification and result
+//! are the same as in [`crate::bench`]. Fields that describe simulated flash are empty;
+//! [`crate::StoreResult`] has the fields of the store.
 
 use std::ops::Bound;
 
@@ -15,43 +16,43 @@ use crate::bench::{BenchError, BenchOutcome, Observer, check_load, interrupted, 
 
 mod summary;
 
-/// What to run.
+/// Specification of a bench in real time.
 #[derive(Clone, Debug)]
 pub struct LiveSpec {
-    /// The workload's name in results.
+    /// Name of the workload in results.
     pub workload_name: String,
     /// The workload.
     pub workload: CoreWorkload,
-    /// How operations are issued in the run; the load is a closed loop of as many.
+    /// How the run issues operations. The load is a closed loop with the same number of outstanding
+    /// operations.
     pub clients: ClientOptions,
-    /// Seed of what is asked for; when things happen does not follow from it.
+    /// Seed of keys, values and operations. The timing does not depend on the seed.
     pub seed: u64,
-    /// When writes of the run are acknowledged. Those of the load are at once.
+    /// When writes of the run are acknowledged. Writes of the load are acknowledged at once.
     pub durability: Durability,
-    /// Where the store is, in words.
+    /// Location of the store, as text.
     pub place: String,
-    /// How many directories it is over.
+    /// Number of directories of the store.
     pub directories: u64,
-    /// What it was given for its index, in bytes.
+    /// Memory budget of the index, in bytes.
     pub memory_bytes: u64,
 }
 
-/// Bytes that this process has had read from drives and written to them.
+/// Bytes that this process has read from drives and written to drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DiskBytes {
-    /// Read.
+    /// Bytes read.
     pub read: u64,
-    /// Written.
+    /// Bytes written.
     pub written: u64,
 }
 
-/// What the machine has to say.
+/// Counters of the machine.
 pub trait Machine {
-    /// Bytes read and written by now, where the system counts them.
+    /// Returns the bytes read and written so far, or `None` if the system does not count them.
     fn disk_bytes(&self) -> Option<DiskBytes>;
 }
 
-/// Counters at one moment.
 struct Moment {
     inside: Inside,
     disk: Option<DiskBytes>,
@@ -63,32 +64,34 @@ impl Moment {
     }
 }
 
-/// What the phases of a bench gave.
+/// Reports and counters of the phases of a bench.
 struct Phases {
     load: RunReport,
     run: RunReport,
     before_load: Option<DiskBytes>,
     before_run: Moment,
-    /// When the last operation had ended, and when nothing was left to do in the background.
+    /// After the last operation of the run, before the store settles.
     after_run: Moment,
     settled: Moment,
     settle_seconds: [f64; 2],
 }
 
-/// Finds out what makes it certain that a bench would not come to its end.
+/// Checks a specification for errors that would stop the bench.
 ///
 /// # Errors
-/// [`BenchError::Start`].
+/// Returns [`BenchError::Start`] if the workload has no operations.
 pub fn check(spec: &LiveSpec) -> Result<(), BenchError> {
     let has_operations = spec.workload.operation_count > 0;
     if has_operations { Ok(()) } else { Err(StartError::NoOperations.into()) }
 }
 
-/// Loads a store that is empty, lets background work settle, runs, and lets it settle again. Once `stop` is asked for, operations
-/// under way end, and the result is of what there was until then.
+/// Loads an empty store, waits until the store settles, runs the workload, and waits again. If
+/// `stop` is requested during the run, the operations under way end, and the result covers the run
+/// up to then.
 ///
 /// # Errors
-/// [`BenchError`]; what goes wrong during the run is part of the result.
+/// Returns [`BenchError`] if the load fails, or if `stop` is requested before the first operation
+/// of the run has ended. An error during the run is part of the result.
 pub fn run(
     spec: &LiveSpec,
     store: &Store,
@@ -120,7 +123,7 @@ fn phases(
     session.stop_on(stop.clone());
     let before_load = machine.disk_bytes();
     observer.begin("load", records);
-    // What is loaded is made durable by the settling that follows.
+    // The store settles after the load, which makes the loaded pairs durable.
     let target = StoreTarget { store, durability: Durability::Interval };
     let clients = ClientOptions::closed(outstanding(&spec.clients));
     let load = session.load(&target, &clients, |done, _| observer.progress(done))?;
@@ -145,7 +148,7 @@ fn phases(
     Ok(Phases { load, run, before_load, before_run, after_run, settled, settle_seconds })
 }
 
-/// A store as client threads see it.
+/// A store as the target of client threads.
 pub struct StoreTarget<'a> {
     /// The store.
     pub store: &'a Store,

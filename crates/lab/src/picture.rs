@@ -1,4 +1,4 @@
-//! A bench result as pictures and as the numbers behind them.
+//! Charts of a bench result, and their data as CSV.
 
 pub(crate) mod chart;
 
@@ -12,7 +12,7 @@ use crate::result::BenchResult;
 use crate::table::time;
 use chart::{Chart, Note, Scale, Series};
 
-/// Quantiles of a latency curve: dense towards the tail.
+/// Returns the quantiles of a latency curve, which are dense towards the tail.
 fn quantiles() -> Vec<f64> {
     let mut quantiles: Vec<f64> = (0..90).map(|percent| f64::from(percent) / 100.0).collect();
     for decade in 1..=5 {
@@ -22,15 +22,16 @@ fn quantiles() -> Vec<f64> {
     quantiles
 }
 
-/// Quantiles and their values, as far as the histogram resolves them: one that less than one
-/// operation lies beyond says nothing.
+/// Returns the quantiles that the histogram resolves, with their values in nanoseconds. A quantile
+/// is resolved if at least one operation is beyond it.
 pub(crate) fn resolved_quantiles(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     let is_resolved = |quantile: &f64| (1.0 - quantile) * histogram.len() as f64 >= 1.0;
     let quantiles = quantiles().into_iter().filter(is_resolved);
     quantiles.map(|quantile| (quantile, histogram.value_at_quantile(quantile))).collect()
 }
 
-/// Quantiles and their values, and the longest, which none of them is longer than.
+/// Returns the resolved quantiles with their values in nanoseconds. The last point is the longest
+/// latency, at quantile 1.
 pub(crate) fn with_longest(latencies: &Latencies) -> Vec<(f64, u64)> {
     let longest = latencies.longest().0;
     let resolved = resolved_quantiles(latencies).into_iter();
@@ -38,7 +39,7 @@ pub(crate) fn with_longest(latencies: &Latencies) -> Vec<(f64, u64)> {
     all.chain((!latencies.is_empty()).then_some((1.0, longest))).collect()
 }
 
-/// Latency by quantile and kind of operation.
+/// Returns latency by kind of operation and quantile, as CSV.
 pub fn latency_csv(run: &RunReport) -> String {
     let mut csv = "operation,quantile,latency_us\n".to_owned();
     for (kind, quantile, us) in latency_points(run) {
@@ -57,10 +58,10 @@ fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
     points
 }
 
-/// A number of the latencies of a slice.
+/// Returns one statistic of the latencies of a window.
 type OfSlice = fn(&WindowLatency) -> f64;
 
-/// What is told of the latencies of a slice.
+/// Statistics of the latencies of a window, with their names in headings.
 const OF_SLICE: [(&str, OfSlice); 6] = [
     ("mean", |latency| latency.mean_us),
     ("p50", |latency| latency.p50_us),
@@ -70,7 +71,7 @@ const OF_SLICE: [(&str, OfSlice); 6] = [
     ("max", |latency| latency.max_us),
 ];
 
-/// Throughput and latency by window of virtual time.
+/// Returns throughput and latency by window of time, as CSV.
 pub fn timeline_csv(run: &RunReport) -> String {
     let mut csv = "start_s,operations_per_s".to_owned();
     for kind in ["get", "put"] {
@@ -85,7 +86,7 @@ pub fn timeline_csv(run: &RunReport) -> String {
         write!(csv, "{start},{:.0}", window.throughput()).expect("a string takes any text");
         for latency in [&window.gets, &window.puts] {
             for (_, value) in OF_SLICE {
-                // Where nothing ended there is no latency, and none of zero.
+                // A window in which no operation ended has no latency: the cell is empty, not 0.
                 let cell = if latency.count == 0 {
                     String::new()
                 } else {
@@ -99,12 +100,14 @@ pub fn timeline_csv(run: &RunReport) -> String {
     csv
 }
 
-/// Where a quantile stands on an axis of tails: one in so many takes longer. Of `operations` the longest is one.
+/// Returns the position of a quantile on a tail axis, `1 / (1 - quantile)`. Quantile 1 is the
+/// longest of `operations` operations.
 pub(crate) fn tail(quantile: f64, operations: u64) -> f64 {
     if quantile < 1.0 { 1.0 / (1.0 - quantile) } else { (operations as f64).max(1.0) }
 }
 
-/// Latency over the share of operations that took longer, both logarithmic: the tail to the right.
+/// Returns a chart of latency by percentile, as SVG. Both axes are logarithmic; the tail is at the
+/// right.
 pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
     let points = latency_points(run);
     let series = OpKind::ALL.into_iter().filter_map(|kind| {
@@ -125,7 +128,7 @@ pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
     .render()
 }
 
-/// Latency of gets and puts over virtual time.
+/// Returns a chart of the latency of gets and puts over time, as SVG.
 pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
     let windows = &run.timeline.windows;
     let start = windows.first().map_or(0.0, |window| window.start.as_secs_f64());

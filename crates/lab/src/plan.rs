@@ -1,4 +1,4 @@
-//! What a design would need on a drive of some size, by arithmetic alone.
+//! Calculates the needs of a design on a drive of a given size, without a simulation.
 
 use std::ops::RangeInclusive;
 
@@ -13,23 +13,23 @@ mod tables;
 
 pub use tables::TablesPlan;
 
-/// Lengths of keys that can be planned for, in bytes.
+/// Allowed lengths of keys, in bytes.
 pub const KEY_BYTES: RangeInclusive<u64> = 1..=engine::MAX_KEY_BYTES as u64;
-/// Lengths of values, in bytes.
+/// Allowed lengths of values, in bytes.
 pub const VALUE_BYTES: RangeInclusive<u64> = 0..=engine::MAX_VALUE_BYTES as u64;
-/// Sizes of pages, which are powers of two, in bytes.
+/// Allowed sizes of pages, in bytes; a page size is a power of two.
 pub const PAGE_BYTES: RangeInclusive<u64> = 1 << 10..=64 << 10;
-/// Flash of drives, in bytes.
+/// Allowed sizes of a drive's flash, in bytes.
 pub const CAPACITY_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 50;
-/// Memory for the index, in bytes.
+/// Allowed memory for the index, in bytes.
 pub const DRAM_BYTES: RangeInclusive<u64> = 0..=1 << 45;
-/// Levels below the memtable.
+/// Allowed numbers of levels below the memtable.
 pub const LEVELS: RangeInclusive<u64> = 2..=12;
 
-/// A drive and its pairs.
+/// A drive, its pairs and a design.
 #[derive(Clone, Debug)]
 pub struct PlanSpec {
-    /// Flash, in bytes.
+    /// Size of the flash, in bytes.
     pub capacity_bytes: u64,
     /// Memory for the index, in bytes.
     pub dram_bytes: u64,
@@ -43,17 +43,17 @@ pub struct PlanSpec {
     pub design: Options,
 }
 
-/// The answer.
+/// The plan of a design on a drive.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// For levels of segments.
+    /// A plan with levels of segments.
     Levels(LevelsPlan),
-    /// For levels of tables.
+    /// A plan with levels of tables.
     Tables(TablesPlan),
 }
 
 impl Plan {
-    /// What is wrong if not everything fits in the memory.
+    /// Returns the problem if the memory is too small.
     pub fn shortage(&self) -> Option<String> {
         match self {
             Self::Levels(plan) => plan.shortage(),
@@ -62,36 +62,36 @@ impl Plan {
     }
 }
 
-/// Levels of segments.
+/// A plan with levels of segments.
 #[derive(Clone, Debug)]
 pub struct LevelsPlan {
-    /// What the arithmetic started from.
+    /// The input of the calculation.
     pub input: SizingInput,
-    /// Level sizes and memory.
+    /// Level sizes and their memory.
     pub levels: LevelPlan,
-    /// Pages that a value takes.
+    /// Flash reads for a value once its location is known; 0 if the value is inline.
     pub pages_per_value: u32,
-    /// Memory that caches take before everything else, in bytes.
+    /// Memory of caches, which the index cannot use, in bytes.
     pub cache_bytes: u64,
-    /// The pairs.
+    /// The lengths of a pair, and the layout of its value.
     pub pair: Pair,
-    /// The share of the flash that collection keeps free.
+    /// Garbage collection starts when the share of free extents falls below this value.
     pub gc_start: f64,
 }
 
 impl LevelsPlan {
-    /// The most flash reads a Get can take.
+    /// Returns the maximum number of flash reads of a Get.
     pub fn worst_case_reads(&self) -> u32 {
         let of_groups = u32::from(self.input.group_segments > 1);
         self.input.levels - self.levels.pinned + of_groups + self.pages_per_value
     }
 
-    /// Whether everything fits in the memory.
+    /// Whether the index fits in its memory.
     pub fn fits(&self) -> bool {
         self.index_bytes() <= self.input.dram_bytes
     }
 
-    /// What is wrong if it does not.
+    /// Returns the problem if the memory is too small.
     pub fn shortage(&self) -> Option<String> {
         let words = || {
             let input = &self.input;
@@ -124,7 +124,7 @@ impl LevelsPlan {
 /// Plans the levels of `spec`.
 ///
 /// # Errors
-/// Says which number makes no sense.
+/// Returns a text that names the invalid number.
 pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     if !KEY_BYTES.contains(&u64::from(spec.key_bytes)) {
         return Err(format!("a key has 1 to 255 bytes, not {}", spec.key_bytes));
@@ -181,7 +181,7 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     })
 }
 
-/// That there are as many keys of that length as pairs.
+/// Checks that there are at least as many keys of this length as pairs.
 fn check_keys(input: &SizingInput) -> Result<(), String> {
     let pairs = input.fill_bytes / input.pair_bytes;
     let bits = 8 * input.key_bytes;
@@ -196,7 +196,7 @@ fn check_keys(input: &SizingInput) -> Result<(), String> {
     ))
 }
 
-/// The plan as text.
+/// Returns the plan as text.
 pub fn render(plan: &Plan) -> String {
     match plan {
         Plan::Levels(plan) => render_levels(plan),
@@ -204,7 +204,7 @@ pub fn render(plan: &Plan) -> String {
     }
 }
 
-/// What is planned for.
+/// Returns the lines about the drive and its pairs.
 fn heading(input: &SizingInput, cache_bytes: u64) -> [String; 3] {
     [
         format!(
@@ -274,7 +274,7 @@ fn render_levels(plan: &LevelsPlan) -> String {
     lines.join("\n")
 }
 
-/// What the design's filters give, if it has any.
+/// Returns a line about the design's filters, if it has any.
 fn filters(plan: &LevelsPlan) -> Option<String> {
     if !plan.input.has_filters {
         return None;
@@ -334,7 +334,7 @@ mod tests {
         assert!(few.starts_with("there are 256 keys of 1 B, and "), "{few}");
         assert!(many.starts_with("pinned_levels is 9, and there are 4 levels"), "{many}");
         assert!(plan(&spec(4, None)).is_ok());
-        // All of them pinned: the lists fit, and what is pinned does not.
+        // All levels are pinned: the level lists fit in memory, the pinned segments do not.
         let all = levels_of(&spec(32, Some(4)));
         let shortage = all.shortage().expect("64 MiB are not enough");
         assert!(shortage.contains("GiB of it are segments of pinned levels"), "{shortage}");
@@ -410,7 +410,7 @@ mod tests {
         );
     }
 
-    /// A drive of 1 GiB with 1 MiB of memory.
+    /// Returns the plan of a drive of 1 GiB with 1 MiB of memory.
     fn small(design: &Options, value_bytes: u32, fill: f64) -> LevelsPlan {
         levels_of(&PlanSpec {
             capacity_bytes: 1 << 30,
@@ -457,9 +457,11 @@ mod tests {
         let bits = plan.levels.filter_bits(&plan.input);
         let present = monkey::vain_reads_of_present_keys(&plan.levels.keys(&plan.input), &bits);
         let absent = monkey::expected_vain_reads(&bits);
-        // Most keys are in the last level, whose filters err most. Measured on such a drive: 0.0013.
+        // Most keys are in the last level, whose filters have the highest error rate. Measured on
+        // such a drive: 0.0013.
         assert!((0.001..0.002).contains(&present) && (0.012..0.014).contains(&absent));
-        // Two levels of the same size: half of the keys meet the filters of the other.
+        // Two levels of the same size: Gets of half of the keys probe the filters of the other
+        // level.
         let half = monkey::vain_reads_of_present_keys(&[5, 5], &[0.0, 10.0]);
         assert!((half - 0.5).abs() < 1e-9, "{half}");
     }

@@ -1,4 +1,4 @@
-//! What a design runs on: a KV drive, or a host with a block drive.
+//! The platform of a design: a KV drive, or a host with a block drive.
 
 use catalogue::{CatalogueError, Entry, Loaded, Override, Table, load_with};
 use design::{Design, IndexOptions};
@@ -9,64 +9,65 @@ use kvssd::DeviceProfile;
 use limiter::LimiterOptions;
 use ssd::SsdProfile;
 
-/// What a design runs on.
+/// The platform that a design runs on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Platform {
-    /// A KV drive: the design is its firmware's.
+    /// A KV drive; the design is its firmware.
     KvDrive(Box<DeviceProfile>),
-    /// A block drive: the design is a store on its host.
+    /// A block drive; the design is a store on its host.
     Host(Box<Storage>),
 }
 
-/// What is said of a host and its store, where a design runs on one. What is not said is as usual.
+/// Choices about a host and its store. `None` is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostChoice<'a> {
     /// The host, by name or by path.
     pub host: Option<&'a str>,
-    /// Into how many partitions each set is cut.
+    /// Number of partitions of each set.
     pub partitions: Option<u32>,
-    /// How its store's data lie on a drive's sets.
+    /// The layout of the store's data on the drive's sets.
     pub arrangement: Option<Arrangement>,
-    /// Where the store's journal lies.
+    /// The place of the store's journal.
     pub journal: Option<JournalPlace>,
-    /// How windows are kept.
+    /// The policy of windows.
     pub windows: Option<WindowPolicy>,
-    /// Bytes that `plm_cache` may hold.
+    /// Size of `plm_cache`, in bytes.
     pub plm_cache_bytes: Option<u64>,
-    /// After how many microseconds reads are hedged.
+    /// Microseconds after which client reads are hedged.
     pub hedge_after_us: Option<u32>,
-    /// Whether nothing disturbs the reads of clients, as on no drive: see [`SsdProfile::undisturbed_clients`].
+    /// Whether no background work disturbs the reads of clients: see
+    /// [`SsdProfile::undisturbed_clients`].
     pub undisturbed_clients: bool,
 }
 
-/// Keys of files that are overridden.
+/// Overridden keys of files.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PlatformOverrides<'a> {
-    /// Of the device's file.
+    /// Keys of the device's file.
     pub device: &'a [Override],
-    /// Of the host's file.
+    /// Keys of the host's file.
     pub host: &'a [Override],
 }
 
-/// A platform, and the files that it is made of by kind, with all keys that went into it.
+/// A platform, and its files by kind with all their keys.
 pub struct LoadedPlatform {
-    /// It.
+    /// The platform.
     pub platform: Platform,
-    /// `device`, and `host` where there is one.
+    /// `device`, and `host` if there is one.
     pub files: Vec<(&'static str, Table)>,
 }
 
 impl LoadedPlatform {
-    /// A KV drive.
+    /// Returns the platform of a KV drive.
     pub(crate) fn of_kv_drive(drive: Loaded<DeviceProfile>) -> Self {
         let files = vec![("device", drive.table)];
         Self { platform: Platform::KvDrive(Box::new(drive.entry)), files }
     }
 
-    /// A host with a block drive, whichever host `choice` names.
+    /// Returns the platform of a host with a block drive. Ignores the host in `choice`.
     ///
     /// # Errors
-    /// Why the store cannot lie on the drive as is chosen.
+    /// Returns the reason why the store cannot be placed on the drive.
     pub(crate) fn of_host(
         drive: Loaded<SsdProfile>,
         host: Loaded<HostProfile>,
@@ -97,24 +98,25 @@ impl LoadedPlatform {
     }
 }
 
-/// The host that a block drive has unless another is named.
+/// The default host of a block drive.
 pub const DEFAULT_HOST: &str = "desktop-12-core";
 
-/// Extents that a store on a host keeps for its log, its manifest, flushes, compactions and collection, about.
+/// Approximate number of extents that a host's store reserves for its log, manifest, flushes,
+/// compactions and garbage collection.
 const SPARE_EXTENTS: u64 = 32;
 
 impl Platform {
-    /// The platform of a device by name or by path, whose file says which kind it is. What is chosen is for block
-    /// drives.
+    /// Loads the platform of a device by name or by path; the file of the device determines the
+    /// kind of platform. `choice` is for block drives only.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns the problem and the allowed values.
     pub fn load(device: &str, choice: HostChoice<'_>) -> Result<Self, CatalogueError> {
         let loaded = Self::load_with(device, choice, PlatformOverrides::default())?;
         Ok(loaded.platform)
     }
 
-    /// The same with keys of the files overridden.
+    /// Like [`Self::load`], with overridden keys of the files.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -141,7 +143,7 @@ impl Platform {
         Ok(LoadedPlatform::of_kv_drive(drive))
     }
 
-    /// The name of the drive.
+    /// Returns the name of the drive.
     pub fn name(&self) -> &str {
         match self {
             Self::KvDrive(drive) => &drive.name,
@@ -149,10 +151,10 @@ impl Platform {
         }
     }
 
-    /// Why `design` makes no sense here, if so.
+    /// Checks whether `design` can run on this platform.
     ///
     /// # Errors
-    /// In words, with what would.
+    /// Returns the reason, and designs or drives that would be possible.
     pub fn check(&self, design: &Design) -> Result<(), String> {
         let name = &design.name;
         match self {
@@ -179,7 +181,7 @@ impl Platform {
         }
     }
 
-    /// The flash of the drive.
+    /// Returns the flash of the drive.
     pub(crate) fn flash(&self) -> &FlashProfile {
         match self {
             Self::KvDrive(drive) => &drive.flash,
@@ -187,7 +189,7 @@ impl Platform {
         }
     }
 
-    /// Memory for the index, in bytes.
+    /// Returns the memory for the index, in bytes.
     pub(crate) fn index_memory_bytes(&self) -> u64 {
         match self {
             Self::KvDrive(drive) => drive.dram.index_bytes,
@@ -195,7 +197,7 @@ impl Platform {
         }
     }
 
-    /// Room for pairs and index, in bytes: an upper bound.
+    /// Returns an upper bound of the space for pairs and index, in bytes.
     pub(crate) fn usable_bytes(&self, index: &IndexOptions) -> u64 {
         match self {
             Self::KvDrive(drive) => drive.usable_bytes(index),
@@ -206,8 +208,9 @@ impl Platform {
         }
     }
 
-    /// Bytes of a page of the store as [`Self::usable_bytes`] counts them, and those that it uses of one, with the spare
-    /// area. `None` if the store does not lie on this drive so.
+    /// Returns the size of a page of the store, as [`Self::usable_bytes`] counts it, and the bytes
+    /// of it that the store uses, including the spare area. Returns `None` if the store cannot be
+    /// placed on the drive.
     pub(crate) fn page_and_payload(&self) -> Option<(u32, u32)> {
         match self {
             Self::KvDrive(drive) => {
@@ -220,7 +223,7 @@ impl Platform {
         }
     }
 
-    /// The longest value, in bytes.
+    /// Returns the maximum length of a value, in bytes.
     pub(crate) fn max_value_bytes(&self) -> u32 {
         match self {
             Self::KvDrive(drive) => drive.max_value_bytes(),
@@ -236,20 +239,22 @@ fn runs_on_hosts(design: &Design) -> bool {
     design.index().durability() == Durability::Log
 }
 
-/// Built-in designs that can run on a host.
+/// Returns the built-in designs that can run on a host.
 pub fn designs_for_hosts() -> Vec<&'static str> {
     let runs = |name: &&str| Design::load(name).is_ok_and(|design| runs_on_hosts(&design));
     Design::names().into_iter().filter(runs).collect()
 }
 
-/// Whether that name or file is a block drive: a file of one says how much its users see.
+/// Whether the device of this name or file is a block drive: the file of a block drive has the key
+/// `user_bytes`.
 pub fn is_block_drive(name_or_path: &str) -> bool {
     SsdProfile::names().contains(&name_or_path)
         || !DeviceProfile::names().contains(&name_or_path)
             && catalogue::has_key(name_or_path, "user_bytes")
 }
 
-/// The error of a KV drive that could not be had, and the block drives that there are, if there is none of that name.
+/// Returns the error of a KV drive that could not be loaded. If no drive has this name, the error
+/// names the block drives too.
 fn more_names(device: &str, error: &CatalogueError) -> String {
     if std::path::Path::new(device).exists() || DeviceProfile::names().contains(&device) {
         return error.to_string();
@@ -359,7 +364,7 @@ mod tests {
                 * u64::from(shape.pages_per_extent)
                 * u64::from(shape.page_bytes)
         };
-        // A third is parity, and a page of each member's extents its header.
+        // A third is parity, and one page of each member's extent is its header.
         let share = bytes(&three) as f64 / bytes(&one) as f64;
         assert!((0.64..0.667).contains(&share), "{share} of what the drive holds plain");
         let words = |device, partitions, arrangement, windows| {

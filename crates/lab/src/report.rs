@@ -1,12 +1,14 @@
-//! A report of experiments: figures, what a paper says beside what came out here, and how to get it
-//! again.
+//! A report of experiments: figures, comparisons of published claims with the measured values, and
+//! the command that reproduces the report.
 //!
-//! Pure: values in, the contents of files out; no clock, no randomness, the same report gives the
-//! same bytes. [`Report::files`] is what `levelhead reproduce` writes: a page that opens from the
-//! disk without a network, and every number as CSV and JSON. [`Report::table`] is for a terminal.
+//! The module is pure: values in, contents of files out. It uses no clock and no randomness, so the
+//! same report gives the same bytes. `levelhead reproduce` writes [`Report::files`]: a page that
+//! opens from the disk without a network, and all numbers as CSV and JSON. [`Report::table`] is for
+//! a terminal.
 //!
-//! The page draws from the JSON inside it (`page.js`) with Plotly, whose script is part of the page.
-//! A policy in the page forbids it to load anything, so what works here works offline.
+//! The page contains its data as JSON, its script (`page.js`) and the script of Plotly, which draws
+//! the figures. A content security policy in the page forbids loading anything, so the page works
+//! offline.
 
 mod check;
 mod comparison;
@@ -30,39 +32,39 @@ pub use marks::{Published, Stretch};
 pub use unit::Unit;
 pub use verdict::Verdict;
 
-/// A table of a page.
+/// A table on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Names its place in the page: small letters, digits and `-`.
+    /// Identifier of the table in the page: lower-case letters, digits and `-`.
     pub id: String,
-    /// What it is, in a line.
+    /// Title of the table, one line.
     pub title: String,
-    /// Headings, the first one of the names of the rows.
+    /// Headings of the columns. The first column has the names of the rows.
     pub headings: Vec<String>,
-    /// Rows: a name and numbers.
+    /// Rows: a name, then the other cells.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Experiments and what they show.
+/// Experiments and their results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What the report is about, in a line.
+    /// Title of the report, one line.
     pub title: String,
-    /// What came out, in a few sentences: what a reader in a hurry takes away.
+    /// The main results, in a few sentences.
     pub summary: String,
-    /// How the size of the experiments relates to the paper's, in words.
+    /// Size of the experiments in relation to the paper's, as text.
     pub scale: String,
-    /// The command that gives this report again.
+    /// The command that reproduces this report.
     pub command: String,
     /// Figures, in order.
     pub figures: Vec<Figure>,
-    /// What the paper says beside what came out.
+    /// Published claims and the measured values.
     pub comparisons: Vec<Comparison>,
-    /// What a reader should know: assumptions, what was left out.
+    /// Notes to the reader: assumptions, and omitted parts of the paper.
     pub notes: Vec<String>,
 }
 
-/// `report.json`: the report and the program it is from.
+/// Contents of `report.json`: the report and the version of the program.
 #[derive(Serialize)]
 struct Document<'a> {
     levelhead: &'static str,
@@ -73,17 +75,19 @@ struct Document<'a> {
 }
 
 impl Report {
-    /// The files of the report, as names and contents: `index.html`, `report.json`,
-    /// `comparisons.csv` and `.json`, and for each figure `<id>.csv` and `<id>.json`.
+    /// Returns the files of the report, as names and contents: `index.html`, `report.json`,
+    /// `comparisons.csv`, `comparisons.json`, and `<id>.csv` and `<id>.json` for each figure.
     ///
     /// # Errors
-    /// A report that could not be shown as it is meant, such as two figures with one id, is refused.
+    /// Returns a [`ReportError`] if the report cannot be shown correctly, for example if two
+    /// figures have the same id.
     pub fn files(&self) -> Result<Vec<(String, String)>, ReportError> {
         self.files_with(&[], &Value::Object(Map::new()))
     }
 
-    /// The same with tables above the figures, and with the keys of the object `more` in
-    /// `report.json`.
+    /// Returns the files of the report, with `tables` above the figures and the keys of the object
+    /// `more` in `report.json`. With tables, there are no files `comparisons.csv` and
+    /// `comparisons.json`.
     ///
     /// # Errors
     /// As [`Self::files`].
@@ -109,13 +113,13 @@ impl Report {
         Ok(files)
     }
 
-    /// The comparisons as a table for a terminal of 100 columns.
+    /// Returns the comparisons as a table for a terminal of 100 columns.
     pub fn table(&self) -> String {
         comparison::table(&self.comparisons)
     }
 }
 
-/// Text cells as CSV.
+/// Returns a table of text cells as CSV.
 pub(crate) fn csv(
     headings: impl IntoIterator<Item = String>,
     rows: impl IntoIterator<Item = Vec<String>>,

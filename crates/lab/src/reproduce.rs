@@ -1,9 +1,10 @@
-//! The experiments of the papers, as code that reads like their lists, and what came of them
-//! beside what the papers say.
+//! The experiments of the papers as code, and reports that compare their results with the published
+//! claims.
 //!
-//! Every number comes out of a simulation whose physical parameters are those of a device profile;
-//! nothing is set per design to meet a published value. Where a direction does not hold, the report
-//! says so and what was measured about the cause.
+//! Measured values come from simulations that use the physical parameters of a device profile. No
+//! parameter is set per design to match a published value. A claim whose number set a parameter of
+//! a profile is marked as fitted, and values from arithmetic are marked too. If a claim does not
+//! hold, the report gives the measurements that show the cause.
 
 mod benched;
 mod device;
@@ -35,7 +36,7 @@ pub use threads::{Bound, Threads, bytes_per_simulation, threads};
 
 use crate::report::Report;
 
-/// Whose experiments.
+/// A paper whose experiments are reproduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paper {
     /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters.
@@ -49,10 +50,10 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// All of them.
+    /// All papers.
     pub const ALL: [Self; 4] = [Self::Pink, Self::Iter, Self::Device, Self::Vigil];
 
-    /// Its name on the command line.
+    /// Returns the name of the paper on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pink => "pink",
@@ -63,17 +64,17 @@ impl Paper {
     }
 }
 
-/// How large the experiments are.
+/// Size of the experiments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// Minutes: smaller drives and fewer pairs in the same proportions.
+    /// Takes minutes: smaller drives, fewer pairs or shorter runs than in the paper.
     Quick,
     /// The paper's number of pairs.
     Paper,
 }
 
 impl Scale {
-    /// Its name on the command line.
+    /// Returns the name of the scale on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -82,48 +83,50 @@ impl Scale {
     }
 }
 
-/// One of the simulations of a reproduction.
+/// A simulation of a reproduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulation<'a> {
-    /// What is simulated.
+    /// Name of the simulation.
     pub name: &'a str,
-    /// Its number in the order in which simulations begin, from 1.
+    /// Number of the simulation in the order in which simulations begin, from 1.
     pub number: usize,
-    /// How many there are.
+    /// Total number of simulations.
     pub total: usize,
 }
 
-/// Hears how far the simulations are; from several threads.
+/// Receives the progress of the simulations, from several threads.
 pub trait Watcher: Sync {
     /// A simulation begins.
     fn begins(&self, simulation: Simulation<'_>);
-    /// A simulation has ended. After one that did not succeed no other begins.
+    /// A simulation has ended. If it failed, no thread takes another simulation.
     fn ended(&self, simulation: Simulation<'_>, succeeded: bool);
 }
 
-/// How to run a reproduction.
+/// Specification of a reproduction.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// Whose experiments.
+    /// The paper.
     pub paper: Paper,
-    /// How large.
+    /// The size of the experiments.
     pub scale: Scale,
-    /// Simulations at a time; the result does not depend on it.
+    /// Number of concurrent simulations. The result does not depend on it.
     pub threads: usize,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Who hears of it.
+    /// Receives the progress.
     pub watcher: &'a dyn Watcher,
-    /// Who keeps what simulations gave, and loaded drives.
+    /// Stores the results of simulations, and loaded drives.
     pub keeper: &'a dyn Keeper,
-    /// Of the simulations only those with this in their name; no report comes of it then.
+    /// Runs only the simulations whose name contains this text. Unless all simulations match, there
+    /// is no report.
     pub only: Option<&'a str>,
-    /// Whether each workload of `PinK`'s runs on a drive of its own, as it was behind the load, and not on what the one before left.
+    /// Whether each workload of the `PinK` experiments runs on a freshly loaded drive, and not on
+    /// the drive that the previous workload left.
     pub fresh_loads: bool,
 }
 
 impl Plan<'_> {
-    /// The command that gives the same report.
+    /// Returns the command that reproduces the report.
     fn command(&self) -> String {
         let (paper, scale) = (self.paper.name(), self.scale.name());
         let fresh = if self.fresh_loads { " --fresh-loads" } else { "" };
@@ -131,10 +134,10 @@ impl Plan<'_> {
     }
 }
 
-/// Runs a paper's experiments. No report comes of it where only a part was asked for.
+/// Runs the experiments of a paper. Returns `None` if [`Plan::only`] left out a simulation.
 ///
 /// # Errors
-/// In words, what could not be simulated.
+/// Returns the simulation that failed and the reason, as text.
 pub fn run(plan: &Plan<'_>) -> Result<Option<Report>, String> {
     Ok(match plan.paper {
         Paper::Pink => pink::measure(plan)?.map(|measured| pink_report::report(plan, &measured)),

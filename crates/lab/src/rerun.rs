@@ -1,4 +1,4 @@
-//! Runs that are had again from their results.
+//! Repeats runs from their results.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,7 +19,7 @@ use crate::device::{self, DeviceSpec, Job};
 use crate::inputs::Inputs;
 use crate::platform::{HostChoice, LoadedPlatform};
 
-/// The parts of a `result.json` that say what was run.
+/// The parts of a `result.json` that describe the run.
 #[derive(Deserialize)]
 struct ResultJson {
     levelhead: Option<String>,
@@ -31,7 +31,8 @@ struct ResultJson {
     runs: Option<IgnoredAny>,
 }
 
-/// The inputs of a result. An input that this reads otherwise than it was written is found by comparison.
+/// The inputs of a result. An input that is parsed differently from how it was written shows in the
+/// comparison of the inputs.
 #[derive(Deserialize)]
 struct InputsJson {
     configuration: Option<Table>,
@@ -41,7 +42,7 @@ struct InputsJson {
     job: Option<Table>,
     #[serde(default)]
     properties: BTreeMap<String, String>,
-    /// Those of jobs are named in the job.
+    /// Traces of a bench. The traces of a job are in the job.
     #[serde(default)]
     traces: Vec<Value>,
     #[serde(default)]
@@ -74,28 +75,28 @@ struct OptionsJson {
     hedge_after_us: Option<u32>,
 }
 
-/// A run that a result tells all about.
+/// A run that a result describes completely.
 pub enum Run {
-    /// Of `levelhead bench`.
+    /// A run of `levelhead bench`.
     Bench(Box<BenchSpec>),
-    /// Of `levelhead device`.
+    /// A run of `levelhead device`.
     Device(Box<DeviceSpec>),
 }
 
-/// The run of a result, to be had again.
+/// The run of a result, to be repeated.
 pub struct Rerun {
-    /// What to run.
+    /// The run.
     pub run: Run,
-    /// All that goes in: the same as in the result.
+    /// The inputs, which equal those of the result.
     pub inputs: Inputs,
-    /// The version of this program that gave the result.
+    /// The version of this program that wrote the result.
     pub version: String,
 }
 
-/// Returns the run that gave `result`, the contents of a `result.json`. Traces are read again.
+/// Returns the run of `result`, the contents of a `result.json`. Reads its traces again.
 ///
 /// # Errors
-/// Why that run cannot be had again, in words.
+/// Returns the reason why the run cannot be repeated.
 pub fn of_result(result: &Value) -> Result<Rerun, String> {
     let json =
         ResultJson::deserialize(result).map_err(|error| format!("it is no result: {error}"))?;
@@ -121,7 +122,7 @@ pub fn of_result(result: &Value) -> Result<Rerun, String> {
     Ok(Rerun { run, inputs: new, version: json.levelhead.unwrap_or_default() })
 }
 
-/// The first of the inputs that are not as they were, if one is not.
+/// Returns a text about the first input that differs, if any.
 fn difference(then: &Value, now: &Inputs) -> Option<String> {
     let now = serde_json::to_value(now).expect("inputs become JSON");
     let keys = [then, &now].into_iter().filter_map(Value::as_object).flat_map(|all| all.keys());
@@ -131,7 +132,7 @@ fn difference(then: &Value, now: &Inputs) -> Option<String> {
     Some(format!("its input `{key}` was {} and is {} now", text(then), text(&now)))
 }
 
-/// A file that a run needs, of what its result has.
+/// Returns a file that a run needs, from the inputs of the result.
 fn required<T: Entry>(kind: &str, table: Option<Table>) -> Result<Loaded<T>, String> {
     entry(table.ok_or_else(|| format!("its inputs have no {kind}"))?)
 }
@@ -155,7 +156,8 @@ impl InputsJson {
         Ok((Run::Device(Box::new(spec)), inputs))
     }
 
-    /// `label` and `workload_name` are what the result calls configuration and workload.
+    /// Returns the bench. `label` and `workload_name` are the names of configuration and workload
+    /// in the result.
     fn bench(
         self,
         seed: u64,
@@ -212,7 +214,8 @@ impl InputsJson {
     }
 }
 
-/// Properties of a workload. A trace before which nothing of one is loaded has none.
+/// Returns the properties of the workload, or those of a minimal workload if the result has none: a
+/// trace may be replayed without a workload.
 fn workload_properties(given: &BTreeMap<String, String>) -> Properties {
     let mut properties = Properties::default();
     if given.is_empty() {
@@ -227,7 +230,7 @@ fn workload_properties(given: &BTreeMap<String, String>) -> Properties {
 }
 
 impl OptionsJson {
-    /// What is said of a host and its store.
+    /// Returns the choices about the host and its store.
     fn choice(&self, configuration: Option<&Configuration>) -> HostChoice<'static> {
         HostChoice {
             host: None,

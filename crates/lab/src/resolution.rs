@@ -1,4 +1,4 @@
-//! Percentiles that rest on too few samples, and their mark.
+//! Percentiles of too few samples, and their mark.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use workload::LatencySummary;
 
 use crate::units::three_digits;
 
-/// A percentile beyond which fewer samples lie is a matter of chance.
+/// Minimum number of samples above a percentile; with fewer, the percentile is a matter of chance.
 const FEWEST_BEYOND: u64 = 10;
 
-/// Percentiles by the name of their field, and how many of 10 000 samples lie beyond.
+/// Percentiles by the name of their field, and the number of samples above them, of 10 000.
 const PERCENTILES: [(&str, u64); 5] =
     [("p50_us", 5_000), ("p90_us", 1_000), ("p99_us", 100), ("p999_us", 10), ("p9999_us", 1)];
 
-/// Stands behind a percentile that rests on too few samples.
+/// The mark after a percentile of too few samples.
 pub(crate) const MARK: &str = "*";
 /// The meaning of the mark.
 pub(crate) const MEANING: &str = "* rests on too few samples: fewer than 10 took longer";
 
-/// The fields of those percentiles of `count` samples that rest on too few.
+/// Returns the fields of the percentiles for which `count` samples are too few.
 pub(crate) fn too_few_samples(count: u64) -> impl Iterator<Item = &'static str> {
     let is_thin =
         move |(_, beyond): &(&str, u64)| count.saturating_mul(*beyond) < FEWEST_BEYOND * 10_000;
     PERCENTILES.into_iter().filter(is_thin).map(|(field, _)| field)
 }
 
-/// Mean, percentiles and maximum for a row of a table.
+/// Returns mean, percentiles and maximum as cells of a table's row.
 pub(crate) fn cells(of: &LatencySummary) -> [String; 7] {
     let thin: Vec<&str> = too_few_samples(of.count).collect();
     let cell = |field: &str, value: f64| {
@@ -44,18 +44,18 @@ pub(crate) fn cells(of: &LatencySummary) -> [String; 7] {
     ]
 }
 
-/// A table with the meaning of the mark, if it is in the table.
+/// Returns a table, with the meaning of the mark if the table contains it.
 pub(crate) fn explained(table: &str) -> String {
     let end = if table.contains(MARK) { format!("\n{MEANING}") } else { String::new() };
     format!("{table}{end}")
 }
 
-/// A summary that names its percentiles of too few samples.
+/// A summary that lists its percentiles of too few samples.
 #[derive(Serialize)]
 pub(crate) struct Marked<'a> {
     #[serde(flatten)]
     latency: &'a LatencySummary,
-    /// Percentiles beyond which fewer than 10 samples lie; absent if there are none.
+    /// Percentiles with fewer than 10 samples above them; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_few_samples: Vec<&'static str>,
 }

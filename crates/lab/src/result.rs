@@ -1,7 +1,8 @@
-//! What a bench gives, as `--json` prints it. Field names are the interface: change them with care.
+//! The result of a bench, as `--json` prints it. Field names are a public interface: change them
+//! with care.
 //!
-//! Everything but `host` is a function of the inputs and the seed: the same bytes every time. Of a store on files, in real
-//! time, nothing is.
+//! Everything except `host` is a function of the inputs and the seed, byte for byte. This does not
+//! hold for a store on files, which runs in real time.
 
 use std::collections::BTreeMap;
 
@@ -19,283 +20,291 @@ use crate::resolution;
 pub struct BenchResult {
     /// Version of this program.
     pub levelhead: &'static str,
-    /// The configuration that was named for design, device and what follows from them; absent if none was.
+    /// The configuration by name; absent if none was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// Design by name.
+    /// Name of the design.
     pub design: String,
-    /// Device by name.
+    /// Name of the device.
     pub device: String,
-    /// Workload by name.
+    /// Name of the workload.
     pub workload: String,
     /// Seed of all randomness.
     pub seed: u64,
-    /// All that went in: files key by key, properties, options. Absent if whoever asked for the run did not say.
+    /// The inputs: files with all keys, properties and options. Absent if the caller did not set
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Inputs>,
-    /// Pairs that were loaded.
+    /// Number of loaded pairs.
     pub records: u64,
-    /// Key length in bytes.
+    /// Length of the longest key, in bytes.
     pub key_bytes: u64,
-    /// Longest value in bytes.
+    /// Length of the longest value, in bytes.
     pub value_bytes: u64,
-    /// Mean length of the values that were loaded, in bytes.
+    /// Mean length of the loaded values, in bytes.
     pub mean_value_bytes: f64,
-    /// How far the run came, if it was interrupted: every number is of the operations done. Absent if
-    /// it came to its end.
+    /// The progress of an interrupted run: all numbers cover only the operations done. Absent if
+    /// the run was completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Interrupted>,
-    /// How operations were issued, in words.
+    /// The clients as text.
     pub clients: String,
-    /// The trace that was replayed; absent if a workload was run.
+    /// The replayed trace; absent for a workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceResult>,
-    /// Latencies by kind of operation, from intended start to end, of those that ran. A `scan` is one operation; its
-    /// `seek` and each `next` (in bulk, each call) are listed besides and count as none.
+    /// Latencies by kind of operation, from intended start to end. A `scan` is one operation. Its
+    /// `seek` and each `next` (in bulk, each call) have their own entries and do not count as
+    /// operations.
     #[serde(serialize_with = "resolution::all")]
     pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
     pub throughput_ops_per_second: f64,
-    /// How late the run's last operation began, in seconds; absent where that was within a hundredth of the time it took, and
-    /// of closed loops.
+    /// Delay of the run's last operation, in seconds. Absent for closed loops, and if the delay is
+    /// at most a hundredth of the run's duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_s: Option<f64>,
-    /// Gets by flash reads; the index is the number of reads.
+    /// Number of Gets by flash reads; the index is the number of reads.
     pub flash_reads_per_get: Vec<u64>,
-    /// Flash reads that no Get of the run might exceed; null for a design without such a bound. Where the bound changed with
-    /// the levels this is the largest that was in force.
+    /// Maximum number of flash reads that a Get of the run may take; null for a design without such
+    /// a bound. If the bound changed with the levels, its largest value in the run.
     pub flash_reads_bound: Option<u32>,
-    /// The least that was in force; absent where the bound did not change.
+    /// Smallest value of the bound in the run; absent if the bound did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flash_reads_bound_least: Option<u32>,
-    /// Flash bytes programmed per byte of keys and values written, load included; absent if
+    /// Flash bytes programmed per byte of keys and values written, including the load; null if
     /// nothing was written.
     pub write_amplification: Option<f64>,
-    /// The same for the run alone.
+    /// Flash bytes programmed per byte of keys and values written in the run; null if nothing was
+    /// written.
     pub run_write_amplification: Option<f64>,
-    /// Memory of the device by use, in bytes, at the end.
+    /// Memory of the device at the end by use, in bytes.
     pub memory_bytes: Memory,
-    /// Levels at the end, L1 first; none for a design without levels.
+    /// Levels at the end, beginning with `first_level`; empty for a design without levels.
     pub levels: Vec<LevelResult>,
-    /// The number of the first of them; not told if it is 1.
+    /// Number of the first of the `levels`; absent if 1.
     #[serde(skip_serializing_if = "is_one")]
     pub first_level: u32,
-    /// The hash table, for designs with one.
+    /// The hash table; absent for other designs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexResult>,
     /// Virtual time of the run, in seconds.
     pub virtual_seconds: f64,
     /// The load.
     pub load: LoadResult,
-    /// How the drive was brought to its steady state between load and run; absent if it was not.
+    /// The ageing of the drive between load and run; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ageing: Option<AgeingResult>,
-    /// The flash's work during the run.
+    /// Work of the flash in the run.
     pub flash: FlashResult,
-    /// What the caches of a design had for clients in the run; absent if it has none.
+    /// Counters of caches for clients in the run; absent for a design without caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caches: Option<CacheStats>,
-    /// What iterators did in the run, if there were any.
+    /// Counters of iterators in the run; absent if there were no iterators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterators: Option<IteratorResult>,
-    /// What became of tables in the run, for designs whose levels are made of them.
+    /// Counters of tables in the run; absent for designs without tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tables: Option<TableStats>,
-    /// The host, and what its store did to the drive, where that is a block drive.
+    /// The host and the I/O of its store to the block drive; absent on a KV drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_drive: Option<BlockDriveResult>,
-    /// What limits on background I/O did in the run, for designs with any. The longest waits are of load and run.
+    /// Counters of limits on background I/O in the run; absent for designs without limits. The
+    /// longest waits are those of load and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limiter: Option<LimiterStats>,
-    /// What windows did in the run, where a volume's members are taken through them.
+    /// Counters of windows in the run; absent without windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub windows: Option<WindowsResult>,
-    /// The store on files, if it is one: then all times are real, and what only simulated flash can tell is empty or 0.
+    /// The store on files; absent for simulations. With a store on files all times are real, and
+    /// numbers that only simulated flash has are empty or 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreResult>,
-    /// Whether what was read is what was written.
+    /// Verification of the values read against the values written.
     pub verification: Verification,
-    /// What depends on the machine; everything else does not.
+    /// The numbers that depend on the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
 }
 
-/// A trace that was replayed.
+/// A replayed trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceResult {
-    /// The last part of its path.
+    /// Name of the file, without its directory.
     pub file: String,
-    /// Its format.
+    /// Name of the format.
     pub format: &'static str,
-    /// Operations in it.
+    /// Number of operations in the trace.
     pub operations: u64,
-    /// Operations of it that ran.
+    /// Number of operations replayed.
     pub replayed: u64,
-    /// Keys in it.
+    /// Number of keys in the trace.
     pub keys: u64,
-    /// Gets in it.
+    /// Number of Gets in the trace.
     pub gets: u64,
-    /// Puts in it.
+    /// Number of Puts in the trace.
     pub puts: u64,
-    /// Operations in it that get and may put.
+    /// Number of operations in the trace that get and may put.
     pub read_modify_writes: u64,
-    /// Deletes in it.
+    /// Number of Deletes in the trace.
     pub deletes: u64,
-    /// Operations in it that nothing was done for, by what they are.
+    /// Operations in the trace that are not replayed, by type.
     pub left_out: BTreeMap<&'static str, u64>,
-    /// Operations that were recorded at an earlier time than the one before them, and were begun with it.
+    /// Number of operations with an earlier recorded time than the previous one; they begin with
+    /// it.
     pub out_of_order: u64,
-    /// Column families in it, 256 at most.
+    /// Number of column families in the trace, at most 256.
     pub column_families: u64,
-    /// From its beginning to its last operation, in seconds as recorded.
+    /// Recorded time from the beginning to the last operation, in seconds.
     pub span_s: f64,
-    /// How fast it was replayed, in percent of the recorded speed; null where operations followed each other as fast as they
-    /// might.
+    /// Speed of the replay in percent of the recorded speed; null if operations do not wait for
+    /// their recorded times.
     pub speed_percent: Option<f64>,
-    /// Gets of the run that found nothing, and were right to.
+    /// Number of Gets in the run that correctly found no value.
     pub not_found: u64,
 }
 
-/// A store on files. Bytes are those that this program has had drives read and write, as the system counts them; absent where
-/// it does not.
+/// A store on files. Bytes are those that drives read and wrote for this program, as counted by the
+/// system; null if the system does not count them.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreResult {
-    /// How many directories it is over.
+    /// Number of directories.
     pub directories: u64,
-    /// When writes of the run were acknowledged.
+    /// Durability of acknowledged writes in the run.
     pub durability: &'static str,
     /// Bytes read in the run.
     pub disk_bytes_read: Option<u64>,
     /// Bytes written in the run.
     pub disk_bytes_written: Option<u64>,
-    /// Bytes written after it, until nothing was left to do in the background.
+    /// Bytes written after the run, until background work ended.
     pub settling_disk_bytes_written: Option<u64>,
-    /// Bytes written in the load and until it had settled.
+    /// Bytes written in the load, and until background work ended.
     pub load_disk_bytes_written: Option<u64>,
-    /// How long background work went on after the load, in seconds.
+    /// Duration of background work after the load, in seconds.
     pub load_settle_seconds: f64,
-    /// The same after the run.
+    /// Duration of background work after the run, in seconds.
     pub settle_seconds: f64,
 }
 
-/// Windows on the sets of a host's data, in the run. Pages are the host's.
+/// Windows on the sets of a host's data in the run. Pages are those of the host's store.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WindowsResult {
-    /// How they are kept.
+    /// The policy of windows.
     pub policy: &'static str,
     /// Pages read from `plm_cache`.
     pub cached_reads: u64,
-    /// Pages that clients read from a set in its deterministic window.
+    /// Client pages read from a set in its deterministic window.
     pub direct_reads: u64,
-    /// Pages of clients that were rebuilt because their set was outside its window.
+    /// Client pages rebuilt because their set was outside its window.
     pub rebuilt_reads: u64,
-    /// The share of those among all three.
+    /// `rebuilt_reads` as a share of cached, direct and rebuilt reads.
     pub rebuilt_share: f64,
-    /// Against the rules: pages that clients read from a set outside its window.
+    /// Violations: client pages read from a set outside its window.
     pub busy_reads: u64,
     /// Pages that internal tasks read in the slot of their set.
     pub slot_reads: u64,
-    /// Pages that they read elsewhere.
+    /// Pages that internal tasks read from sets outside their slot, or rebuilt.
     pub internal_reads: u64,
-    /// Against the rules: writes that ended in a deterministic window.
+    /// Violations: writes that ended in a deterministic window.
     pub writes_in_dtwin: u64,
-    /// Against the rules: sets found outside the window that they were taken to.
+    /// Violations: sets found outside the window that they had entered, or that refused a window
+    /// command.
     pub lost_windows: u64,
-    /// Stripes written, and those of them that waited for room in `plm_cache`.
+    /// Stripes acknowledged.
     pub stripes: u64,
-    /// How many waited for room.
+    /// Stripes that waited for room in `plm_cache`.
     pub waits_for_room: u64,
-    /// How long, together, in seconds.
+    /// Total time that stripes waited for room, in seconds.
     pub waited_seconds: f64,
-    /// Most bytes in `plm_cache`.
+    /// Maximum of bytes in `plm_cache`.
     pub most_cached_bytes: u64,
-    /// Slots.
+    /// Number of slots.
     pub slots: u64,
-    /// Those that were longer than the shortest.
+    /// Slots that were longer than the shortest, because of their work.
     pub long_slots: u64,
-    /// Those that ended with writes left to do.
+    /// Slots that ended with writes still pending.
     pub unfinished_slots: u64,
-    /// Time in UDT, AND, UND and lockdown, all sets together, in seconds.
+    /// Total time in unavailable DTWIN, summed over all sets, in seconds.
     pub udt_seconds: f64,
-    /// Available NDWIN.
+    /// Total time in available NDWIN, in seconds.
     pub and_seconds: f64,
-    /// Unavailable NDWIN.
+    /// Total time in unavailable NDWIN, in seconds.
     pub und_seconds: f64,
-    /// Lockdown.
+    /// Total time in lockdown, in seconds.
     pub lockdown_seconds: f64,
-    /// Bytes written in slots, parity and headers included.
+    /// Bytes written in slots, including parity and headers.
     pub slot_bytes: u64,
 }
 
-/// A host's store on a block drive. Blocks have 4 KiB; those of parity count.
+/// A host's store on a block drive. Blocks are of 4 KiB; blocks of parity are included.
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockDriveResult {
-    /// Host by name.
+    /// Name of the host.
     pub host: String,
-    /// What happened to the drive before; not told if nothing did.
+    /// Preconditioning of the drive; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precondition: Option<&'static str>,
-    /// Into how many partitions each of the drive's sets is cut; not told if it is not.
+    /// Number of partitions of each of the drive's sets; absent if 1.
     #[serde(skip_serializing_if = "is_one")]
     pub partitions: u32,
-    /// How the store lies on the drive's sets.
+    /// The layout of the store's data on the drive's sets.
     pub layout: &'static str,
-    /// Where the store's journal lies, if not beside its data.
+    /// The place of the store's journal; absent if with the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journal: Option<&'static str>,
     /// Blocks that the store read in the run.
     pub blocks_read: u64,
-    /// Blocks that it wrote in the run.
+    /// Blocks that the store wrote in the run.
     pub blocks_written: u64,
-    /// Blocks that it wrote in the load.
+    /// Blocks that the store wrote in the load.
     pub load_blocks_written: u64,
-    /// Bytes written to the drive per byte of keys and values, in the load.
+    /// Bytes written to the drive in the load per byte of keys and values; null if none were
+    /// written.
     pub load_store_write_amplification: Option<f64>,
-    /// The same in the run.
+    /// Bytes written to the drive in the run per byte of keys and values; null if none were
+    /// written.
     pub run_store_write_amplification: Option<f64>,
-    /// Blocks' worth of flash programmed for each block that the store wrote, load included.
+    /// Blocks programmed in the flash per block that the store wrote, including the load.
     pub drive_write_amplification: f64,
-    /// Hedged reads in the run, if reads are hedged.
+    /// Hedged reads in the run; absent without hedging.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hedges: Option<HedgesResult>,
-    /// Where the time of Gets went in the run, of designs that tell.
+    /// The time of Gets in the run; absent if there were no Gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gets: Option<GetTimesResult>,
 }
 
-/// Where the time of Gets went, from their begin in the store to their end: reads that they waited for, or the host's
-/// processor.
+/// The time of Gets in the host's store. A Get waits for its reads, or for the host's processor.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct GetTimesResult {
-    /// Mean of all.
+    /// Mean duration of a Get, in microseconds.
     pub mean_us: f64,
-    /// Share of all their time that was waiting for storage.
+    /// Share of the duration of all Gets that was spent waiting for storage.
     pub storage_share: f64,
-    /// How many the slowest thousandth is.
+    /// Number of Gets that count as the slowest: at least a thousandth of all.
     pub slowest: u64,
-    /// Their mean.
+    /// Mean duration of the slowest Gets, in microseconds.
     pub slowest_mean_us: f64,
-    /// Share of their time that was waiting for storage.
+    /// Share of the duration of the slowest Gets that was spent waiting for storage.
     pub slowest_storage_share: f64,
 }
 
-/// Client reads that were begun a second time, from the other sets.
+/// Client reads that were issued a second time, from the other sets.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HedgesResult {
-    /// After how many microseconds.
+    /// Delay of the second read, in microseconds.
     pub after_us: u32,
-    /// How many.
+    /// Number of hedged reads.
     pub reads: u64,
-    /// Those that came from the other sets first.
+    /// Hedged reads that the other sets answered first.
     pub won: u64,
 }
 
-/// How far a run came that was interrupted.
+/// The progress of an interrupted run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Interrupted {
-    /// Operations that were done.
+    /// Number of operations done.
     pub done: u64,
-    /// Operations that were planned.
+    /// Number of operations planned.
     pub planned: u64,
 }
 
@@ -316,16 +325,16 @@ pub struct Memory {
     pub filters: u64,
     /// Caches.
     pub caches: u64,
-    /// Sum of the above: what the budget bounds, but for a flush that goes beyond it.
+    /// Sum of the fields above. The budget limits it, except during a flush.
     pub index: u64,
-    /// The budget. Levels are sized to it, and puts wait while the index takes more.
+    /// The budget. Levels are sized for it, and Puts wait while the index exceeds it.
     pub index_budget: u64,
-    /// Most of the index at any time. A flush brings the entries of a whole memtable into it at once, and may go beyond the
-    /// budget by what those take, until compactions have moved that to flash.
+    /// Maximum of `index`. A flush inserts the entries of a whole memtable at once and may exceed
+    /// the budget by their size, until compactions have moved as much to flash.
     pub index_peak: u64,
     /// Memtables, outside the budget.
     pub memtables: u64,
-    /// Pages that compactions have in hand, outside the budget.
+    /// Pages held by compactions, outside the budget.
     pub compaction_buffers: u64,
 }
 
@@ -334,157 +343,158 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// One level.
+/// A level.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LevelResult {
-    /// Meta segments in it.
+    /// Number of meta segments; in a tree of tables, number of pages.
     pub segments: u64,
-    /// Entries in it.
+    /// Number of entries.
     pub entries: u64,
-    /// Segments it may have.
+    /// Maximum number of segments.
     pub capacity_segments: u64,
-    /// Whether it is kept in memory.
+    /// Whether the level is pinned in memory.
     pub is_pinned: bool,
 }
 
-/// A hash table: its state at the end, and its work during the run.
+/// A hash table: its state at the end, and its work in the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexResult {
-    /// Bucket pages of the table.
+    /// Number of bucket pages.
     pub bucket_pages: u32,
-    /// Slots of the table.
+    /// Number of slots.
     pub slots: u64,
-    /// Slots in use.
+    /// Number of slots in use.
     pub keys: u64,
-    /// Bucket pages in memory.
+    /// Number of bucket pages in memory.
     pub cached_pages: u64,
-    /// Those of them that differ from the flash.
+    /// Number of bucket pages in memory that differ from the flash.
     pub dirty_pages: u64,
-    /// Most slots that a lookup may have to look at.
+    /// Maximum number of slots that a lookup may examine.
     pub longest_search: u32,
-    /// Looks at bucket pages for clients that found them in memory.
+    /// Accesses of clients to bucket pages in memory.
     pub bucket_hits: u64,
-    /// Those that did not.
+    /// Accesses of clients to bucket pages that were not in memory.
     pub bucket_misses: u64,
-    /// The same for flushes and garbage collection.
+    /// Accesses of flushes and garbage collection to bucket pages in memory.
     pub background_hits: u64,
-    /// The same for flushes and garbage collection.
+    /// Accesses of flushes and garbage collection to bucket pages that were not in memory.
     pub background_misses: u64,
     /// Bucket pages written to make room in memory.
     pub dirty_evictions: u64,
-    /// Those of them that a client's read waited for.
+    /// Bucket pages written to make room in memory while a client's read waited.
     pub dirty_evictions_in_reads: u64,
-    /// Objects of other keys that clients read because the signatures are the same.
+    /// Objects of other keys that clients read because the signatures are equal.
     pub false_matches: u64,
-    /// Lookups of clients that went to the table, by slots looked at; the index is their number.
+    /// Number of client lookups in the table by slots examined; the index is the number of slots.
     pub slots_per_lookup: Vec<u64>,
 }
 
 /// The load phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// Virtual time, in seconds.
+    /// Duration in virtual time, in seconds.
     pub virtual_seconds: f64,
     /// Puts per second of virtual time.
     pub throughput_ops_per_second: f64,
-    /// Flash bytes programmed per byte of keys and values.
+    /// Flash bytes programmed per byte of keys and values; null if none were written.
     pub write_amplification: Option<f64>,
     /// Pages read by class of I/O.
     pub pages_read: BTreeMap<String, u64>,
     /// Pages programmed by class of I/O.
     pub pages_programmed: BTreeMap<String, u64>,
-    /// The merge accelerator's work; absent without one.
+    /// Work of the merge accelerator; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<AcceleratorResult>,
-    /// Latency of its Puts.
+    /// Latency of the Puts.
     #[serde(serialize_with = "resolution::one")]
     pub put: LatencySummary,
 }
 
-/// The flash's work.
+/// Work of the flash and of the background tasks above it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlashResult {
     /// Pages read by class of I/O.
     pub pages_read: BTreeMap<&'static str, u64>,
     /// Pages programmed by class of I/O.
     pub pages_programmed: BTreeMap<&'static str, u64>,
-    /// The merge accelerator's work; absent without one.
+    /// Work of the merge accelerator; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<AcceleratorResult>,
     /// Blocks erased.
     pub blocks_erased: u64,
-    /// Share of the time that dies were occupied.
+    /// Share of the time that dies were busy.
     pub die_utilisation: f64,
-    /// Client reads by what occupied their die when they came. A block drive does not know who reads: those of a host's
-    /// background tasks are among them.
+    /// Number of client reads by the operation that occupied their die on arrival. A block drive
+    /// cannot tell client reads from reads of a host's background tasks, which are included.
     pub client_reads_behind: BTreeMap<&'static str, u64>,
-    /// How long these waited for their die on average, in microseconds.
+    /// Mean time that these reads waited for their die, in microseconds.
     pub client_reads_waited_us: BTreeMap<&'static str, f64>,
-    /// Client reads served by another client's read of the same page.
+    /// Client reads that were served by another client's read of the same page.
     pub client_reads_shared: u64,
-    /// Meta segments that clients read and that did not have their key.
+    /// Meta segments that clients read without finding the key.
     pub vain_meta_reads: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Compactions from each level, L1 first.
+    /// Number of compactions from each level, in the order of [`BenchResult::levels`].
     pub compactions: Vec<u64>,
     /// Extents collected or released.
     pub extents_collected: u64,
-    /// Objects that garbage collection re-inserted.
+    /// Objects re-inserted by garbage collection.
     pub objects_moved: u64,
-    /// Writes that waited for room.
+    /// Writes that waited for space.
     pub write_stalls: u64,
-    /// Time they waited in total, in seconds of virtual time.
+    /// Total time that writes waited for space, in seconds of virtual time.
     pub write_stall_seconds: f64,
 }
 
-/// What a merge accelerator did in the run.
+/// Work of a merge accelerator in the load or in the run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AcceleratorResult {
-    /// Merges it did.
+    /// Number of merges done.
     pub merges: u64,
-    /// Merges left to the processor.
+    /// Number of merges left to the processor.
     pub left_to_processor: u64,
-    /// Bytes of its inputs.
+    /// Bytes of the inputs.
     pub merged_bytes: u64,
-    /// Pages written for it alone.
+    /// Pages written only as input for the accelerator.
     pub pages_copied: u64,
-    /// Time it was at work, in seconds of virtual time.
+    /// Time in use, in seconds of virtual time.
     pub busy_seconds: f64,
 }
 
-/// What iterators did, in counts.
+/// Counters of iterators.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct IteratorResult {
-    /// Their counters.
+    /// The counters.
     #[serde(flatten)]
     pub counts: IteratorStats,
-    /// Snapshots that were taken away for want of memory or space.
+    /// Snapshots that expired for lack of memory or space.
     pub snapshots_expired: u64,
     /// Memory of snapshots and buffers at the end, in bytes.
     pub memory: u64,
 }
 
-/// Whether what was read is what was written.
+/// Verification of the values read against the values written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verification {
-    /// Gets whose value was checked.
+    /// Number of Gets whose value was verified.
     pub checked: u64,
-    /// Pairs that scans gave, each checked, and what lies between two as well.
+    /// Number of pairs that scans returned. Each pair is verified, and so is the gap before the
+    /// next pair.
     pub checked_pairs: u64,
-    /// Answers that are wrong, of gets and scans.
+    /// Wrong answers of Gets and scans.
     pub mismatches: u64,
-    /// The first of them, in words.
+    /// The first wrong answer as text.
     pub first_mismatch: Option<String>,
-    /// Operations that failed.
+    /// Number of operations that failed.
     pub errors: u64,
-    /// The first failure, in words.
+    /// The first error as text.
     pub first_error: Option<String>,
 }
 
-/// What depends on the machine.
+/// The numbers that depend on the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
     /// Wall time of load, ageing and run, in seconds.
@@ -497,6 +507,6 @@ pub struct Host {
     pub simulated_ops_per_wall_second: f64,
     /// Puts of the load per second of its wall time.
     pub loaded_per_wall_second: f64,
-    /// Most memory this program had, in bytes.
+    /// Maximum memory of this program, in bytes.
     pub peak_rss_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! Memory by use, looked at again and again while a run goes on.
+//! Samples memory by use at regular intervals during a run.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,22 +10,22 @@ use crate::target::{Subject, Windowing};
 /// Memory at one instant, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemorySample {
-    /// When, from the begin of the run.
+    /// Time since the start of the run.
     pub at: Nanos,
     /// Memtables.
     pub memtables: u64,
-    /// What waits for the slots of its sets (`plm_cache`); 0 without windows.
+    /// Writes that wait for the slots of their sets (`plm_cache`); 0 without windows.
     pub plm_cache: u64,
 }
 
-/// Looks at memory until it is told to stop.
+/// Samples memory until it is stopped.
 pub(crate) struct Sampler {
     samples: Rc<RefCell<Vec<MemorySample>>>,
     task: JoinHandle<()>,
 }
 
 impl Sampler {
-    /// Begins to look, every `every`.
+    /// Starts to sample at the interval `every`.
     pub(crate) fn start<S: Subject>(handle: &Handle, subject: &S, every: Nanos) -> Self {
         let samples = Rc::new(RefCell::new(Vec::new()));
         let (timer, subject, into) = (handle.clone(), subject.clone(), Rc::clone(&samples));
@@ -44,7 +44,7 @@ impl Sampler {
         Self { samples, task }
     }
 
-    /// What was seen.
+    /// Stops, and returns the samples.
     pub(crate) fn stop(self) -> Vec<MemorySample> {
         self.task.abort();
         self.samples.take()

@@ -1,4 +1,4 @@
-//! The mean of a few runs, and how far it may be trusted.
+//! The mean of several runs and its confidence interval.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 pub(crate) struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// The interval reaches so far below the mean and above it (Student's t); none of a single
-    /// value.
+    /// Half the width of the interval (Student's t): the interval is `mean` plus and minus this
+    /// value. `None` for a single value.
     pub ci95: Option<f64>,
 }
 
 impl Estimate {
-    /// The estimate that independent values give, if there are any.
+    /// Returns the estimate from independent values; `None` without values.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let freedom = values.len().checked_sub(1)?;
         let count = values.len() as f64;
@@ -29,7 +29,7 @@ impl Estimate {
 const STUDENT_T: [f64; 10] =
     [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
 
-/// The 97.5th percentile of Student's distribution, within 0.0002.
+/// Returns the 97.5th percentile of Student's distribution, within 0.0002.
 fn student_t(freedom: usize) -> f64 {
     if let Some(t) = STUDENT_T.get(freedom - 1) {
         return *t;

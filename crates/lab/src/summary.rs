@@ -1,4 +1,4 @@
-//! A bench's counters made into its result.
+//! Computes the result of a bench from counters.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,10 @@ use crate::samples::MemorySample;
 use crate::target::{Subject, Windowing};
 use crate::units::span_text;
 
-/// The share of Gets that are looked at as the slowest: those from p99.9 on.
+/// The share of Gets that count as the slowest: those from p99.9 on.
 const SLOWEST: f64 = 0.001;
 
-/// Counters of what a bench runs on, at one moment.
+/// Counters of a bench's subject at one moment.
 pub(crate) struct Snapshot {
     engine: EngineStats,
     hash: Option<HashStats>,
@@ -56,14 +56,16 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Flash bytes programmed per byte of keys and values, from the beginning on.
+    /// Returns the flash bytes programmed per byte of keys and values since the start; `None` if
+    /// none were written.
     fn amplification(&self, spec: &BenchSpec) -> Option<f64> {
         let page_bytes = u64::from(spec.platform.flash().geometry.page_bytes);
         let (pages, bytes) = (self.flash.total().pages_programmed, self.engine.user_bytes);
         (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64)
     }
 
-    /// Flash bytes programmed since `before` per byte of keys and values; 0 if none were written.
+    /// Returns the flash bytes programmed per byte of keys and values since `before`; 0 if none
+    /// were written.
     pub(crate) fn amplification_since(&self, before: &Self, page_bytes: u32) -> f64 {
         let pages = self.flash.total().pages_programmed - before.flash.total().pages_programmed;
         let bytes = self.engine.user_bytes - before.engine.user_bytes;
@@ -71,17 +73,17 @@ impl Snapshot {
     }
 }
 
-/// What is told of how a drive came to what it is before the run.
+/// The results of the time before the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Past {
     pub load: LoadResult,
-    /// The mean length of the values that were loaded.
+    /// Mean length of the loaded values, in bytes.
     pub mean_value_bytes: f64,
     pub ageing: Option<AgeingResult>,
 }
 
 impl Past {
-    /// Behind a load, after which counters stood at `loaded`.
+    /// Returns the results of a load. `loaded` are the counters after it.
     pub(crate) fn of_load(spec: &BenchSpec, load: &RunReport, loaded: &Snapshot) -> Self {
         let pages = |count: fn(OperationCounts) -> u64| {
             let pages = pages(&loaded.flash, None, count).into_iter();
@@ -100,17 +102,17 @@ impl Past {
     }
 }
 
-/// What the phases of a bench gave.
+/// The results of a bench's phases.
 pub(crate) struct Phases {
     pub past: Past,
-    /// Counters behind the load; none of a drive that was loaded elsewhere.
+    /// Counters after the load; `None` for a drive that was loaded elsewhere.
     pub after_load: Option<Snapshot>,
     pub before_run: Snapshot,
     pub run: RunReport,
     pub samples: Vec<MemorySample>,
 }
 
-/// The result of a bench.
+/// Returns the result of a bench.
 pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phases) -> BenchResult {
     let after = Snapshot::of(subject);
     let page_bytes = u64::from(spec.platform.flash().geometry.page_bytes);
@@ -175,13 +177,13 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
     }
 }
 
-/// Fewer operations than planned, and nothing failed: somebody asked for the end.
+/// Returns the progress of an interrupted run: fewer operations than planned, and no error.
 pub(crate) fn interrupted(run: &RunReport) -> Option<Interrupted> {
     let is_interrupted = run.is_cut_short() && run.first_error.is_none();
     is_interrupted.then_some(Interrupted { done: run.operations, planned: run.planned })
 }
 
-/// The mean length of the values that were loaded.
+/// Returns the mean length of the loaded values, in bytes.
 fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
     if let Some(trace) = spec.trace.as_ref().filter(|_| !spec.loads_workload()) {
         return trace.trace.survey.mean_value;
@@ -203,7 +205,7 @@ pub(crate) fn clients_text(clients: &ClientOptions) -> String {
     }
 }
 
-/// What a trace has, and what became of it.
+/// Returns the contents of a trace, and the results of its replay.
 fn trace_result(spec: &TraceSpec, clients: &ClientOptions, run: &RunReport) -> TraceResult {
     let survey = &spec.trace.survey;
     let speed_percent = match clients.pace {
@@ -237,7 +239,7 @@ pub(crate) fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySumma
         .collect()
 }
 
-/// What an index takes of the `budget` bytes it may have.
+/// Returns the memory of an index that may use `budget` bytes.
 pub(crate) fn memory(memory: &MemoryUse, budget: u64, stats: &EngineStats) -> Memory {
     Memory {
         level_lists: memory.level_lists,
@@ -312,7 +314,7 @@ fn flash_work(
     }
 }
 
-/// What an engine did behind its clients; nothing of the flash below it.
+/// Returns the background work of an engine; the fields of the flash itself are empty.
 pub(crate) fn background(old: &EngineStats, new: &EngineStats) -> FlashResult {
     let collected = |stats: &EngineStats| {
         stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
@@ -348,14 +350,14 @@ fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<Accele
     })
 }
 
-/// What the caches had in the run; nothing if the design has none.
+/// Returns the counters of caches in the run; `None` if the design has no cache.
 fn caches(spec: &BenchSpec, before: &EngineStats, after: &EngineStats) -> Option<CacheStats> {
     let has_caches =
         matches!(spec.design.index(), IndexOptions::Lsm(options) if options.cache_bytes() > 0);
     has_caches.then(|| after.caches.since(&before.caches))
 }
 
-/// What iterators did in the run; nothing if there were none.
+/// Returns the counters of iterators in the run; `None` if there were no iterators.
 fn iterators(
     before: &EngineStats,
     after: &EngineStats,
@@ -370,13 +372,13 @@ fn iterators(
     })
 }
 
-/// What became of tables in the run, if there are any.
+/// Returns the counters of tables in the run; `None` if the design has no tables.
 fn tables(before: &Snapshot, after: &Snapshot, subject: &impl Subject) -> Option<TableStats> {
     let is_leveled = subject.index().lsm().is_some_and(Engine::is_leveled);
     is_leveled.then(|| after.engine.tables.since(&before.engine.tables))
 }
 
-/// Where the journal lies, if it has a place of its own.
+/// Returns the place of the journal, unless that is with the data.
 fn journal_apart(storage: &Storage) -> Option<&'static str> {
     match storage.journal {
         JournalPlace::Beside => None,
@@ -384,7 +386,7 @@ fn journal_apart(storage: &Storage) -> Option<&'static str> {
     }
 }
 
-/// What the host's store did to its drive.
+/// Returns the I/O of the host's store to its drive; `None` on a KV drive.
 fn block_drive(
     spec: &BenchSpec,
     loaded: Option<&Snapshot>,
@@ -419,7 +421,7 @@ fn block_drive(
     })
 }
 
-/// Where the time of Gets went in the run, if the index tells.
+/// Returns the time of the Gets of the run; `None` if there were none, or on a KV drive.
 fn get_times(before: &Snapshot, after: &Snapshot) -> Option<GetTimesResult> {
     let run = after.gets.as_ref()?.since(before.gets.as_ref()?);
     let (all, slowest) = (run.all(), run.slowest(SLOWEST));
@@ -432,7 +434,7 @@ fn get_times(before: &Snapshot, after: &Snapshot) -> Option<GetTimesResult> {
     })
 }
 
-/// What hedged reads did in the run, if reads are hedged.
+/// Returns the counters of hedged reads in the run; `None` without hedging.
 fn hedges(storage: &Storage, before: &Snapshot, after: &Snapshot) -> Option<HedgesResult> {
     let (old, new) = (before.volume?, after.volume?);
     let of = |after_us| HedgesResult {
@@ -443,7 +445,7 @@ fn hedges(storage: &Storage, before: &Snapshot, after: &Snapshot) -> Option<Hedg
     storage.hedge_after_us.map(of)
 }
 
-/// What limits on background I/O did in the run, if the design has any.
+/// Returns the counters of limits on background I/O in the run; `None` if the design has no limit.
 fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<LimiterStats> {
     if spec.design.limiter == LimiterOptions::default() {
         return None;
@@ -451,7 +453,7 @@ fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<Limi
     Some(after.limiter?.since(&before.limiter?))
 }
 
-/// What windows did: they began with the run.
+/// Returns the counters of windows since they were turned on, which is when the run began.
 fn windows(spec: &BenchSpec, subject: &impl Subject) -> Option<WindowsResult> {
     let Platform::Host(storage) = &spec.platform else { return None };
     let stats = subject.windowing()?.stats()?;
@@ -493,7 +495,8 @@ pub(crate) fn verification(run: &RunReport) -> Verification {
     }
 }
 
-/// Counters of a run from those at its end and its beginning.
+/// Returns the increase of each counter from `before` to `after`. Counters that `before` lacks were
+/// 0.
 pub(crate) fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
     let before = before.iter().copied().chain(std::iter::repeat(0));
     after.iter().zip(before).map(|(after, before)| after - before).collect()

@@ -1,4 +1,4 @@
-//! A bench result as tables for eyes.
+//! A bench result as tables for people.
 
 mod ageing;
 mod host;
@@ -19,7 +19,7 @@ use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 pub(crate) use store::time;
 
-/// The whole result, as text of at most 100 columns.
+/// Returns the whole result as text.
 pub fn render(result: &BenchResult) -> String {
     let mut text = String::new();
     let sections = [
@@ -45,7 +45,7 @@ pub fn render(result: &BenchResult) -> String {
     text
 }
 
-/// An empty table.
+/// Returns an empty table with these headings.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -53,13 +53,12 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Names to the left, numbers to the right.
+/// Aligns the first column to the left, and the others to the right.
 fn align(column: usize, text: String) -> Cell {
     let alignment = if column == 0 { CellAlignment::Left } else { CellAlignment::Right };
     Cell::new(text).set_alignment(alignment)
 }
 
-/// Adds a row.
 pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
     table.add_row(cells.into_iter().enumerate().map(|(i, text)| align(i, text)));
 }
@@ -89,7 +88,7 @@ fn headline(result: &BenchResult) -> String {
     )
 }
 
-/// That the run did not come to its end, if so.
+/// Returns a line about the interruption, if the run was interrupted.
 fn interrupted(result: &BenchResult) -> String {
     let Some(Interrupted { done, planned }) = result.interrupted else { return String::new() };
     format!(
@@ -99,7 +98,7 @@ fn interrupted(result: &BenchResult) -> String {
     )
 }
 
-/// Lengths of the values: one, unless they differ.
+/// Returns the length of the values, or the longest and the mean if lengths differ.
 fn value_lengths(result: &BenchResult) -> String {
     if (result.mean_value_bytes - result.value_bytes as f64).abs() < 0.5 {
         return result.value_bytes.to_string();
@@ -127,7 +126,7 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
     resolution::explained(&table.to_string())
 }
 
-/// Whether the run fell behind the rate that it was offered, and how far.
+/// Returns a line if the run fell behind its offered rate.
 fn late(result: &BenchResult) -> String {
     let name = if result.trace.is_some() { "the replay" } else { "the open loop" };
     result.late_s.map_or(String::new(), |seconds| fell_behind(name, seconds))
@@ -153,7 +152,8 @@ fn reads(result: &BenchResult) -> String {
     }
 }
 
-/// The bound of a run in which no get took more than `most`: a promise, unless it changed with the levels.
+/// Returns a line about the bound on flash reads of a Get. `most` is the maximum that occurred.
+/// `least` is the smallest value of the bound, if the bound changed with the levels.
 fn promise(most: usize, least: Option<u32>, bound: u32) -> String {
     match least {
         None => format!("no get takes more than {bound} (asserted on every get)"),

@@ -1,4 +1,4 @@
-//! What designs run on as the workloads see it, and as the results do.
+//! Platforms of designs, as targets of workloads and as sources of counters.
 
 use ::host::GetTimes;
 use design::Index;
@@ -15,26 +15,26 @@ mod windowing;
 pub(crate) use host::{HostMedium, HostTarget};
 pub(crate) use windowing::{VolumeWindows, Windowing};
 
-/// What a bench runs on and asks for counters.
+/// A target of a workload whose counters a bench reads.
 pub(crate) trait Subject: KvTarget {
     type Medium: Medium;
 
-    /// The index.
+    /// Returns the index.
     fn index(&self) -> &Index<Self::Medium>;
 
-    /// Counters of the drive's flash.
+    /// Returns the counters of the drive's flash.
     fn flash_stats(&self) -> FlashStats;
 
-    /// Counters of a block drive's firmware, all sets together.
+    /// Returns the counters of a block drive's firmware, summed over all sets.
     fn block_stats(&self) -> Option<SetStats>;
 
-    /// What limits on background I/O did, on a host.
+    /// Returns the counters of a host's limits on background I/O.
     fn limiter_stats(&self) -> Option<LimiterStats>;
 
-    /// Where the time of a host's Gets went.
+    /// Returns the time of a host's Gets.
     fn get_times(&self) -> Option<GetTimes>;
 
-    /// The windows of a host's volume, if it has one.
+    /// Returns the windows of a host's volume, if it has any.
     fn windowing(&self) -> Option<&dyn Windowing>;
 }
 
@@ -66,7 +66,7 @@ impl Subject for DriveTarget {
     }
 }
 
-/// Drives a [`KvDrive`]; the host's buffer takes any value.
+/// A [`KvDrive`] as a target. The host's buffer has space for any value.
 #[derive(Clone)]
 pub(crate) struct DriveTarget(pub KvDrive);
 
@@ -103,17 +103,17 @@ impl KvTarget for DriveTarget {
     }
 }
 
-/// An iterator of a drive.
+/// An iterator of a KV drive.
 pub(crate) struct DriveIterator {
     drive: KvDrive,
     handle: IteratorHandle,
 }
 
-/// The reply buffer of a bulk read, in bytes: what one command of the drive may transfer.
+/// Size of the reply buffer of a bulk read, in bytes: the maximum transfer of one command.
 const REPLY_BYTES: u64 = 512 << 10;
 
 impl DriveIterator {
-    /// A command's answer; as long as it says to ask again, that of the Next that follows.
+    /// Returns the answer of a command. If the drive answers [`Status::AskAgain`], repeats Next.
     async fn answer(&self, first: Result<kvssd::Pair, Status>) -> Result<Option<Pair>, Status> {
         let mut answer = first;
         while answer == Err(Status::AskAgain) {

@@ -1,4 +1,4 @@
-//! Files of traces, and what of them goes into results.
+//! Files of traces, and their description in results.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -10,40 +10,41 @@ use workload::trace::TraceError;
 
 use crate::units::printable;
 
-/// Bytes that are read of a trace at a time.
+/// Size of the read buffer, in bytes.
 const READ_BYTES: usize = 1 << 20;
 
-/// A trace, as it is named among all that went into a run.
+/// The description of a trace among the inputs of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TraceInput {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The format.
+    /// Name of the format.
     pub format: &'static str,
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// Its lines.
+    /// Number of lines.
     pub lines: u64,
-    /// The operations that are in it.
+    /// Number of operations.
     pub operations: u64,
 }
 
-/// A trace that was looked at.
+/// A surveyed trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace<S> {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Its bytes.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// What is in it.
+    /// The survey.
     pub survey: S,
 }
 
 impl<S> Trace<S> {
-    /// Reads a trace from its beginning to its end by `survey`. Its format is found out by `detect` unless it is given.
+    /// Reads a trace from its beginning to its end with `survey`. Determines the format with
+    /// `detect` unless `format` is given.
     ///
     /// # Errors
-    /// [`TraceError`]: which line is not as it should be.
+    /// Returns [`TraceError`] if the file cannot be read or has an invalid line.
     pub(crate) fn look_by<F>(
         path: &str,
         format: Option<F>,
@@ -58,27 +59,28 @@ impl<S> Trace<S> {
         Ok(Self { path: path.to_owned(), bytes, survey: survey(&shown, format)? })
     }
 
-    /// What of it is named among all that went into a run.
+    /// Returns the trace's entry among the inputs of a run.
     pub(crate) fn input_of(&self, format: &'static str, lines: u64, operations: u64) -> TraceInput {
         TraceInput { path: printable(&self.path), format, bytes: self.bytes, lines, operations }
     }
 
-    /// The last part of its path.
+    /// Returns the name of the file, without its directory.
     pub fn name(&self) -> String {
         let name = Path::new(&self.path).file_name();
         name.map_or_else(|| printable(&self.path), |name| printable(&name.to_string_lossy()))
     }
 }
 
-/// What is wrong with reading a trace, in the words of the system.
+/// Returns the error for a trace that cannot be read; `why` is the system's reason.
 fn unreadable(path: &str, why: &impl ToString) -> TraceError {
     TraceError::Read { origin: printable(path), why: why.to_string() }
 }
 
-/// Bytes of a trace. It has to be a file, as it is read more than once.
+/// Returns the size of a trace, in bytes. A trace must be a regular file, because it is read more
+/// than once.
 ///
 /// # Errors
-/// [`TraceError::Read`].
+/// Returns [`TraceError::Read`].
 fn file_bytes(path: &str) -> Result<u64, TraceError> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !metadata.is_file() {
@@ -87,13 +89,13 @@ fn file_bytes(path: &str) -> Result<u64, TraceError> {
     Ok(metadata.len())
 }
 
-/// A trace that is being read.
+/// The reader of a trace.
 pub(crate) type TraceFile = BufReader<Unmarked<File>>;
 
 /// Opens a trace at its beginning.
 ///
 /// # Errors
-/// [`TraceError::Read`].
+/// Returns [`TraceError::Read`].
 pub(crate) fn open(path: &str) -> Result<TraceFile, TraceError> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     Ok(BufReader::with_capacity(READ_BYTES, Unmarked::new(file)))

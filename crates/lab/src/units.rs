@@ -1,4 +1,4 @@
-//! Sizes, counts and shares as people write them, and as they are written for people.
+//! Parses sizes, counts, shares and durations, and formats numbers for people.
 
 use std::ops::RangeInclusive;
 
@@ -23,10 +23,10 @@ const UNITS: [(&str, u64); 18] = [
     ("b", 1),
 ];
 
-/// Reads a size such as `4TiB`, `64 MiB`, `1.92TB` or `1024`, in bytes.
+/// Parses a size such as `4TiB`, `64 MiB`, `1.92TB` or `1024`. Returns bytes.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Returns the allowed forms.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let (number, unit) = UNITS
@@ -41,10 +41,10 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Reads a size that has to lie in `range`, in bytes.
+/// Parses a size within `range`. Returns bytes.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Returns the allowed range or forms.
 pub fn parse_bytes_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if range.contains(&bytes) {
@@ -54,11 +54,11 @@ pub fn parse_bytes_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     Err(format!("allowed is {least} to {most}"))
 }
 
-/// Reads a count such as `4000000`, `4M`, `1e6` or `4_000_000` that has to lie in `range`; k, M and G
-/// are powers of 1000.
+/// Parses a count such as `4000000`, `4M`, `1e6` or `4_000_000` within `range`; k, M and G are
+/// powers of 1000.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Returns the allowed range.
 pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let plain = text.trim().replace('_', "");
     let number = plain.strip_suffix(['k', 'K']).map(|number| (number, 1_000));
@@ -72,7 +72,7 @@ pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     };
     count.filter(|count| range.contains(count)).ok_or_else(|| {
         let (least, most) = (range.start(), range.end());
-        // Examples that are allowed themselves.
+        // Examples within the range.
         let forms = [("4M", 4_000_000), ("1e6", 1_000_000), ("4k", 4_000), ("1e3", 1_000)];
         let written: Vec<&str> = forms
             .iter()
@@ -89,10 +89,10 @@ pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     })
 }
 
-/// Reads a span of time such as `10ms`, `0.5 s`, `250us` or `1m` that has to lie in `range`, in nanoseconds.
+/// Parses a duration such as `10ms`, `0.5 s`, `250us` or `1m`. Returns nanoseconds within `range`.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Returns the allowed range.
 pub fn parse_span_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12), ("d", 8.64e13)];
     let plain = text.trim();
@@ -108,10 +108,10 @@ pub fn parse_span_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Stri
     })
 }
 
-/// Reads a share such as `0.7` or `70%` that is more than 0 and less than 1.
+/// Parses a share such as `0.7` or `70%`, which is more than 0 and less than 1.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Returns the allowed range.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let share = match text.strip_suffix('%') {
@@ -124,14 +124,14 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     })
 }
 
-/// `number` times `unit`, if that is a size.
+/// Returns `number` times `unit`; `None` if `number` is not a valid size.
 fn scaled(number: &str, unit: u64, is_right: impl Fn(f64) -> bool) -> Option<u64> {
     let number = number.trim().parse::<f64>().ok().filter(|number| is_right(*number))?;
     let scaled = number * unit as f64;
     (scaled >= 0.0 && scaled < u64::MAX as f64).then(|| scaled.round() as u64)
 }
 
-/// A size for people, in binary units with three significant digits.
+/// Returns a size as text, in binary units with three significant digits.
 pub fn bytes_text(bytes: u64) -> String {
     let scaled = |unit: u64| bytes as f64 / unit as f64;
     match bytes {
@@ -146,7 +146,7 @@ pub fn bytes_text(bytes: u64) -> String {
     }
 }
 
-/// A count for people: digits in groups of three.
+/// Returns a count as text, with its digits in groups of three.
 pub fn count_text(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -159,8 +159,8 @@ pub fn count_text(count: u64) -> String {
     text
 }
 
-/// `text` with its control characters as escapes: what came from a file or a command line must not
-/// move the cursor of a terminal, and is no XML. Line ends stay.
+/// Returns `text` with its control characters escaped, except line ends. Text from a file or a
+/// command line must not move the cursor of a terminal, and XML does not allow control characters.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -173,7 +173,7 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
-/// A number with three significant digits, or all digits before the point.
+/// Returns a number with three significant digits, or with all digits before the point.
 pub(crate) fn three_digits(number: f64) -> String {
     match number.abs() {
         n if n >= 100.0 => format!("{number:.0}"),
@@ -182,7 +182,7 @@ pub(crate) fn three_digits(number: f64) -> String {
     }
 }
 
-/// A rate for people: whole, unless it is so low that digits after the point count.
+/// Returns a rate as text: a whole number, or three significant digits if the rate is low.
 pub(crate) fn rate_text(rate: f64) -> String {
     match rate {
         rate if rate < 0.1 => span_text(rate),
@@ -191,7 +191,7 @@ pub(crate) fn rate_text(rate: f64) -> String {
     }
 }
 
-/// A number with three significant digits, however small it is.
+/// Returns a number with three significant digits, however small it is.
 pub(crate) fn span_text(seconds: f64) -> String {
     if seconds <= 0.0 || seconds >= 1.0 {
         return three_digits(seconds);

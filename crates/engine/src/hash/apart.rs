@@ -1,7 +1,8 @@
-//! Which objects are written together: a slot names its object by page, piece and signature, so no
-//! two with one signature may begin in one piece. Where packing would have it so, which takes
-//! objects of less than 512 bytes and happens once in 255 pairs, one of the two goes to a page with
-//! others of its kind. Pure.
+//! The division of a flush into objects that are written together. A slot identifies its object by
+//! page, piece and signature, so no two objects with the same signature may begin in the same
+//! piece. Packing can violate this only for objects of less than 512 bytes. Of their pairs one in
+//! 255 has the same signature. One of the two objects then goes to another page, with other such
+//! objects. Pure.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ pub(crate) struct Batch {
     pub layout: Layout,
 }
 
-/// Lays `objects` out in as few batches as signatures allow, one as a rule.
+/// Lays `objects` out in one batch if signatures allow it, otherwise in a few.
 pub(crate) fn lay_out_apart(
     objects: &[Outgoing<'_>],
     signature_of: impl Fn(&[u8]) -> u8,
@@ -44,7 +45,8 @@ pub(crate) fn lay_out_apart(
     batches
 }
 
-/// Objects, by index, that begin in a piece where one of their signature begins already.
+/// Returns the indexes of objects that begin in the same piece as an earlier object with the same
+/// signature.
 fn clashes(
     objects: &[Outgoing<'_>],
     layout: &Layout,

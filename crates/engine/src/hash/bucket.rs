@@ -1,12 +1,12 @@
-//! Bucket pages: slots of the hash table, as many as a page holds.
+//! Bucket pages: the slots of the hash table, as many as fit in a page.
 //!
 //! ```text
 //! header (28..32: number of the bucket page)
-//! slots  pointer, 4 or 5 bytes | signature u8
+//! slots  pointer, 4 to 7 bytes | signature u8
 //! ```
-//! Signature 0 belongs to no key: with it a slot is empty (the bytes of the pointer are zero), or
-//! was in use and is passed over by searches (they are not). So a page of zeros is an empty one,
-//! and two keys have the same signature once in 255 times.
+//! No key has signature 0. A slot with signature 0 is empty if the bytes of its pointer are zero.
+//! Otherwise the slot was in use, and searches pass over it. So a page of zeros has only empty
+//! slots, and two keys have the same signature once in 255 times.
 
 use runtime::PageImage;
 
@@ -17,27 +17,27 @@ use crate::medium::Shape;
 
 const SIGNATURE_BYTES: usize = 1;
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
-    /// Never used: no search goes beyond it.
+    /// Never used: a search ends here.
     Empty,
-    /// Used once; searches pass over it and inserts may take it.
+    /// Used before, but without a key now. Searches pass over the slot, and an insert may use it.
     Deleted,
-    /// Some key of this signature has its object there.
+    /// Refers to the object of a key with this signature.
     Held { signature: u8, pointer: Pointer },
-    /// No write makes such a slot.
+    /// Invalid: no write makes such a slot.
     LeadsNowhere,
 }
 
 impl Slot {
-    /// Whether an insert may take it.
+    /// Whether an insert may use the slot.
     pub(crate) fn is_free(self) -> bool {
         matches!(self, Self::Empty | Self::Deleted)
     }
 }
 
-/// How slots lie in a page.
+/// The layout of slots in a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketFormat {
     pointers: PointerFormat,
@@ -47,7 +47,7 @@ pub(crate) struct BucketFormat {
 
 impl BucketFormat {
     pub(crate) fn new(shape: &Shape, pointers: PointerFormat) -> Self {
-        // Header and checksum lie in the spare area where there is one, as for every page.
+        // As in every page, header and checksum are in the spare area, if the page has one.
         let room = shape.page_bytes.min(shape.payload_bytes - HEADER_BYTES as u32);
         Self { pointers, slots: slots_per_page(room, pointers.bytes as u32) }
     }
@@ -56,7 +56,7 @@ impl BucketFormat {
         self.pointers.bytes + SIGNATURE_BYTES
     }
 
-    /// The slots of a page that was never written.
+    /// Returns the slots of a page that was never written.
     pub(crate) fn blank(&self) -> Box<[u8]> {
         vec![0; self.slots as usize * self.slot_bytes()].into()
     }
@@ -88,14 +88,15 @@ impl BucketFormat {
         slots[start..start + bytes.len()].copy_from_slice(&bytes);
     }
 
-    /// The page, unsealed, of bucket page `number`.
+    /// Returns bucket page `number`, unsealed.
     pub(crate) fn encode(slots: &[u8], number: u32) -> Vec<u8> {
         let mut bytes = page::start(PageKind::Bucket, 0, 0, number, slots.len());
         bytes.extend_from_slice(slots);
         bytes
     }
 
-    /// Whether these are the slots of a page, none of which leads nowhere. Cost: a look at each slot.
+    /// Whether `slots` has the length of the slots of a page, and no slot is invalid. Cost: one
+    /// check of each slot.
     pub(crate) fn are_sound(&self, slots: &[u8]) -> bool {
         self.are_whole(slots)
             && (0..self.slots).all(|index| self.get(slots, index) != Slot::LeadsNowhere)
@@ -105,8 +106,8 @@ impl BucketFormat {
         slots.len() == self.slots as usize * self.slot_bytes()
     }
 
-    /// The slots in an intact page; `None` if it is another page than bucket page `number`. Whether a
-    /// slot leads anywhere is asked when it is used: to look at all of them costs more than the read.
+    /// Returns the slots in an intact page; `None` if it is not bucket page `number`. An invalid
+    /// slot is detected only when it is used: a check of all slots costs more than the read.
     pub(crate) fn decode<'a>(&self, image: &'a PageImage, number: u32) -> Option<&'a [u8]> {
         let page = Page::parse(image.bytes())?;
         let slots = page.body();
@@ -115,7 +116,8 @@ impl BucketFormat {
     }
 }
 
-/// Slots of `pointer_bytes` each, and a signature, that fit in `bytes`.
+/// Returns the number of slots that fit in `bytes` bytes. A slot has a pointer of `pointer_bytes`
+/// bytes and a signature.
 pub(crate) fn slots_per_page(bytes: u32, pointer_bytes: u32) -> u32 {
     bytes / (pointer_bytes + SIGNATURE_BYTES as u32)
 }

@@ -1,13 +1,14 @@
-//! Bucket pages on their way between medium and memory.
+//! Transfer of bucket pages between medium and memory.
 //!
-//! Whoever needs a page that is not in memory reads it; others that need it wait for that read.
-//! First a place is made: the page unused for longest goes, and if it was changed it is written, and
-//! whoever wants the place waits for that program. So it is in the drive this one models, and it is
-//! a cause of the tail of its Gets. Where a medium takes several pages at a time, further dirty ones
-//! that have not been used for long fill the unit up.
+//! A task that needs a page that is not in memory reads it; other tasks that need the page wait for
+//! that read. First a place in the cache is reserved: the least recently used page is evicted. If
+//! it is dirty, it is written before that, and the task that needs the place waits for the program.
+//! The modelled drive does the same, and this is one cause of the tail of its Gets. If a medium
+//! appends several pages at a time, further dirty pages that were not used recently fill up the
+//! append unit.
 //!
-//! Nobody holds an epoch while waiting for space here, because the extents that would give it are
-//! only released when readers are gone.
+//! A task that waits for space here holds no epoch, because the extents that would provide the
+//! space are released only after readers have left their epochs.
 
 use runtime::IoClass;
 
@@ -23,10 +24,11 @@ use crate::space::epochs::Guard;
 use crate::space::priority::Claimant;
 use crate::space::promise::Promise;
 
-/// How far from the oldest page on to look for dirty ones that fill a unit up.
+/// The number of least recently used pages in which dirty ones are sought to fill up an append
+/// unit. Pages that are being written do not count.
 const LOOK_FOR_DIRTY: usize = 64;
 
-/// A page is being read. Dropped, whoever waits for it looks again.
+/// A read of a page in progress. When it is dropped, the tasks that wait for the page look again.
 struct Loading<'a, M> {
     inner: &'a Inner<M>,
     page: u32,
@@ -44,7 +46,7 @@ impl<M> Drop for Loading<'_, M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Brings a bucket page into memory: it is there when this returns, until the next await.
+    /// Brings a bucket page into memory. On return the page is in memory until the next await.
     pub(crate) async fn load(
         &self,
         page: u32,
@@ -104,19 +106,20 @@ impl<M: Medium> Inner<M> {
         Ok(slots.into())
     }
 
-    /// Begins a read of what a pointer or the directory leads to.
+    /// Begins a read of a page that a pointer or the directory refers to.
     pub(crate) fn enter(&self) -> Option<Guard> {
         (!self.store.planted.has(Fault::ReadWithoutEpoch)).then(|| self.store.epochs.enter())
     }
 
-    /// Keeps a place in the cache, once there is one.
+    /// Reserves a place in the cache. Waits until there is one.
     async fn make_place(&self, class: IoClass) -> Result<(), EngineError> {
         loop {
             if self.cache.borrow_mut().reserve() {
                 return Ok(());
             }
             let Some(oldest) = self.oldest_page() else {
-                // All are being read or written; what could not be written stays in memory.
+                // All places are in use for reads and writes. A page that could not be written
+                // stays in memory.
                 if let Some(failure) = self.store.failure() {
                     return Err(EngineError::ReadOnly(failure));
                 }
@@ -131,13 +134,14 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The page unused for longest, of those that may go.
+    /// Returns the least recently used page that may be evicted.
     fn oldest_page(&self) -> Option<u32> {
         let writing = self.writing.borrow();
         self.cache.borrow().by_age().find(|page| !writing.contains(*page))
     }
 
-    /// Writes the page unused for longest, if it is still dirty when there is space for it.
+    /// Waits for space, and then writes the least recently used page if it is still dirty, together
+    /// with further dirty pages that fill up the append unit.
     async fn write_oldest(&self, class: IoClass) -> Result<(), EngineError> {
         let promise = self.promise_for_eviction().await;
         if !self.oldest_page().is_some_and(|page| self.cache.borrow().is_dirty(page)) {
@@ -154,24 +158,25 @@ impl<M: Medium> Inner<M> {
             self.begin_writing(*page);
         }
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
-        // To the flash it is index work in the background, whoever waits for it.
+        // For the flash this is background work of the index, even if a client waits for it.
         self.write_buckets(images, promise, IoClass::CompactionWrite).await
     }
 
-    /// Marks a page as being written: until that is published it stays in memory, and where it is.
+    /// Marks a page as being written. Until the write is published, the page is not evicted and its
+    /// address does not change.
     pub(crate) fn begin_writing(&self, page: u32) {
         let is_first = self.writing.borrow_mut().insert(page);
         assert!(is_first, "bucket page {page} is written twice at a time");
     }
 
-    /// A page in memory as it goes to the medium now.
+    /// Returns the current contents of a page in memory for a write. Marks the page as clean.
     pub(crate) fn image_of(&self, page: u32) -> BucketImage {
         let mut cache = self.cache.borrow_mut();
         let bytes = BucketFormat::encode(cache.clean(page).expect("it is in memory"), page);
         BucketImage { page, changes: self.slot_changes.get(), bytes }
     }
 
-    /// Writes pages that are marked as being written, and enters them in the directory.
+    /// Writes pages that are marked as being written, and enters their addresses in the directory.
     pub(crate) async fn write_buckets(
         &self,
         images: Vec<BucketImage>,
@@ -199,7 +204,7 @@ impl<M: Medium> Inner<M> {
         for (image, at) in images.into_iter().zip(places) {
             let BucketImage { page, changes, bytes: _ } = image;
             self.store.publish_page(&mut edit.changes, at);
-            // It is where it is until then, being marked as being written.
+            // The address is the same until the edit is applied, because the page is marked.
             if let Some(old) = self.directory.borrow()[page as usize] {
                 self.store.mark_page_dead(&mut edit.changes, old);
             }
@@ -216,14 +221,15 @@ impl<M: Medium> Inner<M> {
             }
             if !self.index_is_starved.replace(true) {
                 self.store.work.notify_all();
-                continue; // it may take more now
+                continue; // a starved index may use more space
             }
             self.store.work.notified().await;
         }
     }
 
-    /// The index takes its own extents first; others only as clients do, so that it takes nothing
-    /// that a flush counts on.
+    /// Promises one append unit to an eviction, if there is space. The index uses its own extents
+    /// first. It uses others under the same condition as clients, so that it takes no space that a
+    /// flush relies on.
     fn try_promise_for_eviction(&self) -> Option<Promise<'_>> {
         let pages = self.store.shape.append_unit;
         let promised = self.store.promised_pages()[Stream::Index as usize];
@@ -239,21 +245,22 @@ impl<M: Medium> Inner<M> {
         may_take.then(|| self.store.try_promise(Stream::Index, pages, claimant))?
     }
 
-    /// Whether extents are released when what was moved out of them is flushed, which evictions hold up, and
-    /// old bucket pages give nothing before that.
+    /// Whether only a flush can free space: extents wait for the flush of the objects that were
+    /// moved out of them, the flush waits for evictions, and no extent of bucket pages can be
+    /// collected before.
     fn only_a_flush_gives_space(&self) -> bool {
         let may_move = |id| self.can_move_buckets(id);
         !self.store.moved.borrow().is_empty() && !self.bucket_victim().is_some_and(may_move)
     }
 
-    /// What a slot holds; its page is in memory.
+    /// Returns the contents of a slot. Requires: the slot's page is in memory.
     pub(crate) fn slot(&self, at: SlotNo) -> Slot {
         let mut cache = self.cache.borrow_mut();
         let slots = cache.touch(at.page).expect("the page was loaded and nobody has waited since");
         self.buckets.get(slots, at.index)
     }
 
-    /// Changes a slot; its page is in memory.
+    /// Changes a slot. Requires: the slot's page is in memory.
     pub(crate) fn set_slot(&self, at: SlotNo, slot: Slot) {
         let number = self.slot_changes.get() + 1;
         self.slot_changes.set(number);

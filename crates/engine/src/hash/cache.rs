@@ -1,5 +1,7 @@
-//! Bucket pages in memory: the least recently used one makes room. Pure bookkeeping; reads and
-//! writes of pages are in `buckets`. Cost of every operation: constant.
+//! Bucket pages in memory, in order of use. `buckets` chooses the page to evict, and reads and
+//! writes pages; this module is pure bookkeeping. Cost: constant for an operation on one page.
+//! [`Cache::by_age`] and [`Cache::kept`] take one step for each page that they return,
+//! [`Cache::iter`] one for each page of the table.
 
 const NONE: u32 = u32::MAX;
 
@@ -8,19 +10,19 @@ struct Frame {
     page: u32,
     slots: Box<[u8]>,
     is_dirty: bool,
-    /// Number of the last change of a slot of it.
+    /// The number of the last change of one of its slots.
     changed: u64,
     older: u32,
     newer: u32,
 }
 
-/// A bucket page in memory, to be put there again.
+/// A bucket page of a saved cache (`parked`).
 #[derive(Default)]
 pub(crate) struct Kept<'a> {
     pub page: u32,
     pub slots: &'a [u8],
     pub is_dirty: bool,
-    /// Number of the last change of a slot of it.
+    /// The number of the last change of one of its slots.
     pub changed: u64,
 }
 
@@ -28,18 +30,18 @@ pub(crate) struct Kept<'a> {
 pub(crate) struct Cache {
     capacity: usize,
     frames: Vec<Frame>,
-    /// By bucket page: its frame, or `NONE`.
+    /// The frame of each bucket page, or `NONE`.
     frame_of: Vec<u32>,
     unused: Vec<u32>,
     oldest: u32,
     newest: u32,
-    /// Places kept for pages that are being read.
+    /// Places reserved for pages that are being read.
     reserved: usize,
     dirty: usize,
 }
 
 impl Cache {
-    /// Room for `capacity` of `pages` bucket pages.
+    /// Creates a cache with room for `capacity` pages of a table of `pages` bucket pages.
     pub(crate) fn new(capacity: usize, pages: u32) -> Self {
         assert!(capacity > 0, "a table cannot be used without a page in memory");
         Self {
@@ -54,22 +56,22 @@ impl Cache {
         }
     }
 
-    /// How many pages there is room for.
+    /// Returns the number of pages for which there is room.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Most pages that can be in memory.
+    /// Returns the maximum number of pages that can be in memory at a time.
     pub(crate) fn most(&self) -> usize {
         self.capacity.min(self.frame_of.len())
     }
 
-    /// Pages in memory.
+    /// Returns the number of pages in memory.
     pub(crate) fn len(&self) -> usize {
         self.frames.len() - self.unused.len()
     }
 
-    /// Pages in memory that differ from the medium.
+    /// Returns the number of dirty pages in memory.
     pub(crate) fn dirty(&self) -> usize {
         self.dirty
     }
@@ -78,20 +80,21 @@ impl Cache {
         self.frame_of[page as usize] != NONE
     }
 
-    /// Keeps a place for a page that is about to be read; `false` if one has to go first.
+    /// Reserves a place for a page that is about to be read. Returns `false` if a page must be
+    /// evicted first.
     pub(crate) fn reserve(&mut self) -> bool {
         let has_room = self.len() + self.reserved < self.capacity;
         self.reserved += usize::from(has_room);
         has_room
     }
 
-    /// Gives a reserved place back.
+    /// Returns a reserved place to the cache.
     pub(crate) fn unreserve(&mut self) {
         assert!(self.reserved > 0, "a place in memory is given back that nobody kept");
         self.reserved -= 1;
     }
 
-    /// Puts a page in the place that was reserved for it.
+    /// Puts a page in a reserved place.
     pub(crate) fn install(&mut self, page: u32, slots: Box<[u8]>, is_dirty: bool) {
         assert!(!self.holds(page), "bucket page {page} is in memory already");
         assert!(self.reserved > 0, "bucket page {page} comes, and no place was kept for it");
@@ -109,7 +112,8 @@ impl Cache {
         self.link_newest(at);
     }
 
-    /// The slots of a page in memory, which counts as used now.
+    /// Returns the slots of a page and makes it the most recently used page; `None` if it is not in
+    /// memory.
     pub(crate) fn touch(&mut self, page: u32) -> Option<&[u8]> {
         let at = self.frame_of[page as usize];
         if at == NONE {
@@ -122,7 +126,7 @@ impl Cache {
         Some(&self.frames[at as usize].slots)
     }
 
-    /// The slots of a page in memory, to be changed for the `number`th time of all.
+    /// Returns the slots of a page in memory for slot change `number`. Marks the page as dirty.
     pub(crate) fn change(&mut self, page: u32, number: u64) -> &mut [u8] {
         let frame = &mut self.frames[self.frame_of[page as usize] as usize];
         self.dirty += usize::from(!frame.is_dirty);
@@ -131,8 +135,8 @@ impl Cache {
         &mut frame.slots
     }
 
-    /// The slots of a page in memory as they are now, on their way to the medium; the page is clean
-    /// until it is changed again.
+    /// Returns the slots of a page that is about to be written, and marks it as clean; `None` if it
+    /// is not in memory.
     pub(crate) fn clean(&mut self, page: u32) -> Option<&[u8]> {
         let at = self.frame_of[page as usize];
         let frame = self.frames.get_mut(at as usize)?;
@@ -148,12 +152,12 @@ impl Cache {
         self.frames.get(at as usize).is_some_and(|frame| frame.is_dirty)
     }
 
-    /// Number of the last change of a page in memory.
+    /// Returns the number of the last slot change of a page in memory.
     pub(crate) fn last_change(&self, page: u32) -> u64 {
         self.frames[self.frame_of[page as usize] as usize].changed
     }
 
-    /// Forgets a clean page.
+    /// Removes a clean page from memory.
     pub(crate) fn evict(&mut self, page: u32) {
         let at = self.frame_of[page as usize];
         assert!(!self.frames[at as usize].is_dirty, "bucket page {page} would be lost");
@@ -163,7 +167,7 @@ impl Cache {
         self.unused.push(at);
     }
 
-    /// Pages in memory, the longest unused first.
+    /// Returns the pages in memory, least recently used first.
     pub(crate) fn by_age(&self) -> impl Iterator<Item = u32> {
         let next = |at: u32| self.frames.get(at as usize).map(|frame| (frame.page, frame.newer));
         let mut at = self.oldest;
@@ -174,12 +178,12 @@ impl Cache {
         })
     }
 
-    /// Whether nobody is on the way to put a page in.
+    /// Whether no place is reserved.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.reserved == 0
     }
 
-    /// Pages in memory as they are, the longest unused first.
+    /// Returns the pages in memory with their state, least recently used first.
     pub(crate) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
         let frame = |page: u32| &self.frames[self.frame_of[page as usize] as usize];
         self.by_age().map(frame).map(|frame| Kept {
@@ -190,7 +194,8 @@ impl Cache {
         })
     }
 
-    /// Puts a page in as [`Self::kept`] gave it. `None` if there is no place for it, or it is there.
+    /// Adds a page that [`Self::kept`] returned. Returns `None` if there is no room for it, if it
+    /// is in memory already, or if the table has no such page.
     pub(crate) fn keep(&mut self, kept: &Kept<'_>) -> Option<()> {
         let is_new = (kept.page as usize) < self.frame_of.len() && !self.holds(kept.page);
         (is_new && self.reserve()).then_some(())?;
@@ -199,7 +204,7 @@ impl Cache {
         Some(())
     }
 
-    /// Pages in memory with their slots, by number.
+    /// Returns the pages in memory with their slots, in order of page number.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let held = (0_u32..).zip(&self.frame_of).filter(|(_, at)| **at != NONE);
         held.map(|(page, at)| (page, &*self.frames[*at as usize].slots))
@@ -240,7 +245,7 @@ mod tests {
             steps in prop::collection::vec((0..12_u32, any::<bool>()), 0..200)
         ) {
             let mut cache = Cache::new(4, 12);
-            // Longest unused first: page, dirty.
+            // Least recently used first: page, dirty.
             let mut model: Vec<(u32, bool)> = Vec::new();
             for (page, changes) in steps {
                 if let Some(at) = model.iter().position(|(held, _)| *held == page) {

@@ -1,10 +1,11 @@
-//! Garbage collection of data extents: objects that the table still leads to are re-inserted in the
-//! memtable as if newly written, as the LSM engine does, and the extent is retired.
+//! Garbage collection of data extents: objects that the table still refers to are re-inserted in
+//! the memtable as if newly written, as in the LSM engine, and the extent is retired.
 //!
-//! Each object of a victim is looked up in the table. A slot with its signature and its pointer
-//! names it for certain, so no object is read again. The table goes on leading to the old place
-//! until the flush; `uprooted` tells the flush, which could not compare keys there any more, which
-//! slot it is. That goes for keys, too, that a client has just overwritten in the memtable.
+//! Each object of a victim is looked up in the table. A slot with the object's signature and
+//! pointer identifies it with certainty, so no object is read again. The slot keeps the old pointer
+//! until the flush. Because the flush can no longer compare keys at that place, `uprooted` has the
+//! pointer of the key's slot. This also applies to keys that a client has just overwritten in the
+//! memtable.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ use crate::stats::EngineStats;
 use crate::write::Front;
 
 impl<M: Medium> Collected<M> for Inner<M> {
-    /// Each of its objects has a task.
+    /// One part, because `keep_live` processes its candidates in parallel.
     const PARTS: u32 = 1;
 
     fn store(&self) -> &Rc<PageStore<M>> {
@@ -43,12 +44,12 @@ impl<M: Medium> Collected<M> for Inner<M> {
         &self.stats
     }
 
-    /// Bucket pages have a collection of their own (`collect_buckets`).
+    /// Extents of bucket pages have a collection of their own (`collect_buckets`).
     fn may_release(&self, id: ExtentId) -> bool {
         self.store.extents.borrow().get(id).stream == Stream::Objects && self.may_be_collected(id)
     }
 
-    /// A slot is replaced long before its extent could have been used for all generations there are.
+    /// A slot is replaced long before the generations of its extent wrap around in pointers.
     fn count_is_certain(&self, _: ExtentId) -> bool {
         true
     }
@@ -111,18 +112,19 @@ impl<M: Medium> Collected<M> for Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Whether nothing in an extent waits for its place in the table.
+    /// Whether nothing in an extent waits to be entered in the table.
     pub(crate) fn may_be_collected(&self, id: ExtentId) -> bool {
         self.store.is_published(id) && !self.placing.borrow().contains(&id)
     }
 
-    /// Whether free extents have become few.
+    /// Whether few free extents are left.
     pub(crate) fn is_short_of_extents(&self) -> bool {
         self.front.is_short_of_extents(self.options.gc_start)
     }
 
-    /// With no victim left and clients held up, what is in the memtables may still make garbage:
-    /// it is flushed first, and only then the store counts as full. Deletes start this again.
+    /// Decides whether the store is full. Requires: no victim is left. If clients wait for space,
+    /// the memtables are flushed first, because that may make garbage; only then the store counts
+    /// as full. After a delete the decision is made again.
     fn consider_being_full(&self) {
         let is_short = !self.front.has_extents_for_clients();
         let is_flushed = self.front.memtables.borrow().is_empty();
@@ -139,15 +141,15 @@ impl<M: Medium> Inner<M> {
         self.front.set_fullness(fullness);
     }
 
-    /// Whether nothing is under way that could give space back.
+    /// Whether no work is in progress that could free space.
     fn is_quiet(&self) -> bool {
         let is_going = |state| matches!(state, State::Releasing | State::Collecting);
         let extents = self.store.extents.borrow();
         self.bucket_victim().is_none() && !extents.iter().any(|(_, e)| is_going(e.state))
     }
 
-    /// Re-inserts an object if the table leads to it. What is found holds at the insert: there is
-    /// no await between the two.
+    /// Re-inserts an object if the table refers to it. The result of the check still holds at the
+    /// insert, because there is no await in between.
     async fn keep_if_live(&self, object: Candidate) -> Result<(), Stopped> {
         let mut value = None;
         loop {
@@ -163,7 +165,7 @@ impl<M: Medium> Inner<M> {
                 value = Some(value_of(&self.store, &object).await?);
                 continue;
             };
-            // Where it had to wait, what the table says may have changed.
+            // After a wait the table may have changed.
             if !memtables_take(self).await? {
                 continue;
             }
@@ -172,20 +174,20 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Notes that the object of a key's slot will go, and that the key is in a memtable.
+    /// Notes that the object of a key's slot will be removed. Requires: the key is in a memtable.
     fn uproot(&self, key: Box<[u8]>, pointer: Pointer) -> Result<(), Stopped> {
         if self.planted.has(Fault::HashForgetsUprooted) {
             return Ok(());
         }
         let before = self.uprooted.borrow_mut().insert(key, pointer);
-        // Between two flushes its slot stays as it is.
+        // Between two flushes the slot of a key does not change.
         if before.is_some_and(|before| before != pointer) {
             return Err(Stopped::Failed(self.store.contradicts_itself("a key has two slots")));
         }
         Ok(())
     }
 
-    /// Whether a slot leads to the object at this instant.
+    /// Whether a slot refers to the object now.
     async fn leads_to(&self, object: &Candidate) -> Result<bool, Stopped> {
         let mut search = Search::new(KeyHash::of(&object.key));
         loop {

@@ -1,7 +1,8 @@
-//! Garbage collection of meta extents: bucket pages that the directory still leads to are copied.
+//! Garbage collection of meta extents: bucket pages that the directory still refers to are copied.
 //!
-//! A task of its own, because the collection of data needs it: data waits for the table, the table
-//! for space for bucket pages, and only this gives it. It waits for nobody but the flash.
+//! This is a task of its own, because the collection of data depends on it. The collection of data
+//! waits for the table, the table waits for space for bucket pages, and this task frees that space.
+//! The task itself waits only for the flash.
 
 use std::rc::Rc;
 
@@ -16,12 +17,12 @@ use crate::space::extent::{Extent, State};
 use crate::space::priority::Claimant;
 use crate::space::promise::Promise;
 
-/// Bucket pages are written again soon: as long as nobody lacks space, extents of which more than
-/// this share is in use are left to themselves.
+/// The largest live share of an extent that is worth copying, as long as no task lacks space.
+/// Bucket pages are written again soon, so that fuller extents become empty by themselves.
 const WORTH_COLLECTING: f64 = 0.5;
 
 impl<M: Medium> Inner<M> {
-    /// The task that keeps extents free of old bucket pages, for ever.
+    /// Runs the task that collects extents of bucket pages, forever.
     pub(crate) async fn collect_buckets_forever(self: Rc<Self>) {
         loop {
             let is_own =
@@ -42,7 +43,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The meta extent with the fewest pages in use, if that is few enough.
+    /// Returns the meta extent with the fewest live pages, if it is worth copying. Returns `None`
+    /// while free extents are not short.
     pub(crate) fn bucket_victim(&self) -> Option<ExtentId> {
         if !self.is_short_of_extents() && !self.index_is_starved.get() {
             return None;
@@ -61,12 +63,13 @@ impl<M: Medium> Inner<M> {
         candidates.min_by_key(|(_, extent)| (extent.live, extent.age)).map(|(id, _)| id)
     }
 
-    /// Pages that moving what is in use of an extent takes.
+    /// Returns the number of pages that copies of the live pages of an extent take.
     fn pages_to_empty(&self, id: ExtentId) -> u32 {
         self.pages_to_move(self.store.extents.borrow().get(id).live)
     }
 
-    /// Pages that moving `live` bucket pages takes: batches are whole units, but for the last.
+    /// Returns the number of pages that copies of `live` bucket pages take. All batches but the
+    /// last are whole append units.
     fn pages_to_move(&self, live: u32) -> u32 {
         self.store.in_units(live)
     }
@@ -75,7 +78,7 @@ impl<M: Medium> Inner<M> {
         self.store.try_promise(Stream::Index, self.pages_to_empty(id), Claimant::Collection)
     }
 
-    /// Whether there is space for the bucket pages of an extent.
+    /// Whether there is space for copies of the live bucket pages of an extent.
     pub(crate) fn can_move_buckets(&self, id: ExtentId) -> bool {
         self.store.can_promise(Stream::Index, self.pages_to_empty(id), Claimant::Collection)
     }
@@ -89,7 +92,7 @@ impl<M: Medium> Inner<M> {
             let share = promise.split(self.store.in_units(batch.len() as u32));
             is_damaged |= !self.move_buckets(id, batch, share).await;
         }
-        // The directory must not lose a page whatever the bookkeeping says.
+        // The directory must not lose a page, whatever the counts say.
         is_damaged |= !self.pages_in(id).is_empty();
         let mut stats = self.stats.borrow_mut();
         if is_damaged {
@@ -103,7 +106,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Bucket pages that the directory has in an extent.
+    /// Returns the bucket pages whose address is in an extent.
     fn pages_in(&self, id: ExtentId) -> Vec<u32> {
         let directory = self.directory.borrow();
         let is_there = |page: u32| {
@@ -113,11 +116,12 @@ impl<M: Medium> Inner<M> {
         (0..self.table.pages).filter(|page| is_there(*page)).collect()
     }
 
-    /// Copies those of `pages` that are still in the extent; `false` if one cannot be read.
+    /// Copies those of `pages` that are still in the extent. Returns `false` if a page could not be
+    /// read, or the copies could not be written.
     async fn move_buckets(&self, id: ExtentId, pages: &[u32], promise: Promise<'_>) -> bool {
         let mut claimed = Vec::with_capacity(pages.len());
         for page in pages {
-            // Whoever is writing it has space already and will be done soon.
+            // A task that is writing the page has space already and will finish soon.
             self.settled.wait_until(|| !self.writing.borrow().contains(*page)).await;
             let at = self.directory.borrow()[*page as usize];
             if let Some(at) = at.filter(|at| self.store.shape.extent_of(*at) == id) {
@@ -126,9 +130,9 @@ impl<M: Medium> Inner<M> {
             }
         }
         let guard = self.enter();
-        // What a page that is not in memory has on the medium are all changes up to now.
+        // On the medium, a page that is not in memory has all slot changes up to now.
         let changes = self.slot_changes.get();
-        // What is in memory stays there as long as it is marked as being written.
+        // A page in memory stays there as long as it is marked as being written.
         let is_cached = |page: u32| self.cache.borrow().holds(page);
         let reads: Vec<_> = claimed
             .into_iter()
@@ -142,7 +146,7 @@ impl<M: Medium> Inner<M> {
         for (page, at, read) in reads {
             let image = match read {
                 None => Some(self.image_of(page)),
-                // Whoever loads and changes it meanwhile leaves it dirty in memory.
+                // A task that loads and changes the page meanwhile leaves it dirty in memory.
                 Some(read) => {
                     let copy = self.checked_copy(page, at, read.await).await;
                     copy.map(|bytes| BucketImage { page, changes, bytes })
@@ -161,7 +165,7 @@ impl<M: Medium> Inner<M> {
         written.is_ok() && moved == claimed
     }
 
-    /// What was read of a bucket page, or can be rebuilt of it, unsealed, if it is whole.
+    /// Returns a bucket page, unsealed, as it was read or rebuilt; `None` if it is damaged.
     async fn checked_copy(
         &self,
         page: u32,

@@ -1,5 +1,6 @@
-//! What a power cut leaves of a hash table: memtables, directory, bucket pages that differ from the
-//! medium, and what belongs to them. Clean cached pages are read again when they are needed.
+//! The image of a hash table that is written at a power cut: memtables, directory, bucket pages
+//! that differ from the medium, and related state. Clean cached pages are not included. They are
+//! read again when they are needed.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +15,13 @@ use crate::recovery::dump::{read_extents, read_memtables, write_extents, write_m
 use crate::space::extents::Extents;
 use crate::wal::Flushed;
 
-/// Tells the dump from those of LSM-trees, too.
+/// The version of the format. Dumps of LSM-trees have other versions.
 const VERSION: u32 = 0x4841_0003;
-/// Bytes of a dirty page besides its slots.
+/// Bytes of a dirty page in a dump, without its slots.
 pub(crate) const DIRTY_PAGE_BYTES: usize = 4 + 8 + 4;
 const NOWHERE: u32 = u32::MAX;
 
-/// What a dump restores.
+/// The state that a dump restores.
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
@@ -30,29 +31,29 @@ pub(crate) struct Restored {
     pub longest_search: u32,
     pub keys: u64,
     pub directory: Vec<Option<PageNo>>,
-    /// Bucket pages by number, with that of their last change.
+    /// Dirty bucket pages by number, each with the number of its last slot change.
     pub dirty: BTreeMap<u32, (u64, Box<[u8]>)>,
     pub extents: Extents,
 }
 
 impl Restored {
-    /// Whether the extents count those index pages as in use that the directory leads to.
+    /// Whether the extents' counts of live index pages agree with the directory.
     pub(crate) fn counts_its_pages(&self) -> bool {
         self.extents.count_index_pages(self.directory.iter().flatten().copied())
     }
 }
 
 impl<M: Medium> Inner<M> {
-    /// The image at this instant. A page that is being written may not be on the medium: it counts as
-    /// dirty.
+    /// Returns the image of the current state. A page that is being written counts as dirty,
+    /// because it may not be on the medium yet.
     pub(crate) fn dump(&self) -> Vec<u8> {
         self.image(&self.front.memtables.borrow(), &self.uprooted.borrow())
     }
 
-    /// What the edits of a manifest begin with: the image without memtables, which the log has, and
-    /// `edit`, which is not in force yet. Slots that were changed are in both, all else in one of them.
-    /// What collections have taken away is not noted: where there is a manifest, nothing is released
-    /// before a flush has replaced its slots.
+    /// Returns a checkpoint, with which the edits of a manifest begin: the image without memtables,
+    /// which are in the log, and `edit`, which is not in force yet. Changed slots are in both
+    /// parts, all other state is in one of them. `uprooted` is not included: with a manifest, an
+    /// extent is released only after a flush has replaced the slots that refer to it.
     pub(crate) fn checkpoint(&self, edit: &[u8]) -> Vec<u8> {
         let mut out = Writer::default();
         out.string(&self.image(&Memtables::default(), &BTreeMap::new()));
@@ -81,7 +82,7 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// What a dump holds besides memtables.
+/// The contents of a dump, without memtables.
 pub(crate) struct Image<'a> {
     pub id: StoreId,
     pub sequence: u64,
@@ -90,13 +91,13 @@ pub(crate) struct Image<'a> {
     pub longest_search: u32,
     pub keys: u64,
     pub directory: &'a [Option<PageNo>],
-    /// Bucket pages by number, with that of their last change.
+    /// Dirty bucket pages by number, each with the number of its last slot change.
     pub dirty: Vec<(u32, u64, &'a [u8])>,
     pub extents: &'a Extents,
 }
 
 impl Image<'_> {
-    /// The bytes of the dump.
+    /// Returns the bytes of the dump.
     pub(crate) fn encode(
         &self,
         memtables: &Memtables,
@@ -133,14 +134,14 @@ impl Image<'_> {
     }
 }
 
-/// The image and the edit that a checkpoint is made of.
+/// Splits a checkpoint into image and edit; `None` if it is malformed.
 pub(crate) fn parts_of_checkpoint(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let input = &mut Reader::new(bytes);
     let parts = (input.string()?, input.string()?);
     input.is_at_end().then_some(parts)
 }
 
-/// Reads an image back; `None` if it is of another form.
+/// Reads an image; `None` if it is malformed.
 pub(crate) fn restore(
     bytes: &[u8],
     shape: Shape,

@@ -1,14 +1,15 @@
-//! Edits of the table: what makes its changes outlive a power cut where memory does not.
+//! Edits of the table, which make its changes durable if memory does not survive a power cut.
 //!
-//! The table is changed in memory slot by slot, and bucket pages are written when their place is
-//! needed, with whatever slots they have by then. So there is one edit that everything is gathered in:
-//! slots that were changed, pages that were written, objects in use and dead, the end of a memtable.
-//! Whoever needs his part to be in force has the turn at the manifest and commits all that has come
-//! together, for all who wait (group commit). What a page on the medium has was committed no later
-//! than the page: a recovery never meets a slot whose object it does not know of.
+//! The table is changed in memory slot by slot, and a bucket page is written when its place in the
+//! cache is needed, with the slots that it has at that time. So a single edit gathers all changes:
+//! changed slots, written pages, live and dead objects, the end of a flush. A task that needs its
+//! part to be in force waits for the turn at the manifest, and commits all that has been gathered
+//! by then, for all waiting tasks (group commit). Slot changes in a page on the medium are
+//! committed no later than the page: a recovery never finds a slot that refers to an unknown
+//! object.
 //!
-//! Changes of slots are numbered. A page that was written says up to which number it has them, because
-//! others may have been committed while it was under way (`reopen`).
+//! Slot changes are numbered. A written page has the number of the last change that it contains,
+//! because later changes may be committed while it is being written (`reopen`).
 //!
 //! With capacitors nothing is gathered: changes are in force at once.
 
@@ -20,7 +21,7 @@ use crate::manifest::changes::Changes;
 use crate::medium::{ExtentId, PageNo};
 use crate::wal::Flushed;
 
-/// A slot that was changed.
+/// A changed slot.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct SlotChange {
     pub number: u64,
@@ -28,33 +29,33 @@ pub(crate) struct SlotChange {
     pub slot: Slot,
 }
 
-/// A bucket page on its way to the medium.
+/// A bucket page that is about to be written.
 pub(crate) struct BucketImage {
     pub page: u32,
-    /// It has the changes of its slots up to this number.
+    /// The page contains the changes of its slots up to this number.
     pub changes: u64,
     pub bytes: Vec<u8>,
 }
 
-/// A bucket page that was written.
+/// A written bucket page.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct PageWrite {
     pub page: u32,
-    /// It has the changes of its slots up to this number.
+    /// The page contains the changes of its slots up to this number.
     pub changes: u64,
     pub at: PageNo,
 }
 
-/// A change of the table and of what it says about the extents.
+/// A change of the table and of the extent accounting.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Edit {
-    /// In the order of their numbers.
+    /// Slot changes in the order of their numbers.
     pub slots: Vec<SlotChange>,
     pub pages: Vec<PageWrite>,
     pub changes: Changes,
-    /// Whether the oldest frozen memtable is in the table from then on.
+    /// The new flush position, if the edit completes the flush of the oldest frozen memtable.
     pub flushed: Option<Flushed>,
-    /// Extents that nothing refers to from then on.
+    /// Extents that are no longer referenced.
     pub retired: Vec<ExtentId>,
 }
 
@@ -70,17 +71,17 @@ impl Edit {
     }
 }
 
-/// The edit that is gathered.
+/// The edit that is being gathered.
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub edit: RefCell<Edit>,
-    /// Edits committed so far; the one that is gathered comes next.
+    /// The number of edits committed so far.
     pub committed: Cell<u64>,
-    /// Edits taken to be committed so far.
+    /// The number of edits taken for a commit so far. The edit that is being gathered is the next.
     pub taken: Cell<u64>,
 }
 
-/// What is counted of the whole table.
+/// Counts over the whole table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Totals {
     pub keys: u64,

@@ -1,8 +1,9 @@
-//! Edits of the table as bytes, for the manifest.
+//! The encoding of edits in the manifest.
 //!
 //! ```text
 //! keys u64 | longest search u32
-//! count, u32 | slots: number u64, page u32, index u32, signature u8 (0: deleted), else pointer
+//! count, u32 | slots: number u64, page u32, index u32, signature u8 (0: deleted), else length u32,
+//!              pointer
 //! count, u32 | pages: number u32, changes u64, address u32
 //! changes of extents | flushed | count, u32 | retired extents u32
 //! ```
@@ -38,7 +39,7 @@ pub(crate) fn encode(edit: &Edit, totals: Totals, format: PointerFormat) -> Vec<
     out.finish()
 }
 
-/// `None` if `bytes` are no edit.
+/// Decodes an edit; `None` if `bytes` are malformed.
 pub(crate) fn decode(bytes: &[u8], format: PointerFormat) -> Option<(Edit, Totals)> {
     let input = &mut Reader::new(bytes);
     let totals = Totals { keys: input.counter()?, longest_search: input.u32()? };
@@ -58,10 +59,10 @@ pub(crate) fn decode(bytes: &[u8], format: PointerFormat) -> Option<(Edit, Total
     input.is_at_end().then_some((edit, totals))
 }
 
-/// Bytes of a page that was written.
+/// Bytes of a written page in an edit.
 pub(crate) const PAGE_BYTES: usize = 4 + 8 + 4;
 
-/// Bytes of a slot that holds something.
+/// Returns the number of bytes of a slot with a key in an edit.
 pub(crate) fn slot_bytes(format: PointerFormat) -> usize {
     8 + 4 + 4 + 1 + 4 + format.bytes
 }

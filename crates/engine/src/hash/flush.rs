@@ -1,10 +1,11 @@
-//! Flush: a frozen memtable becomes data pages and slots of the table.
+//! Flush: writes a frozen memtable to data pages and enters its objects in the table.
 //!
-//! Objects are written first; then each key is searched for, many side by side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
-//! memtable that is flushed again. Objects count as in use when a slot leads to them, so that those of
-//! a flush that was cut short are garbage; until the flush has ended their extents are barred from
-//! collection. Where memory does not survive, slots and counts are in the edits that are committed
-//! meanwhile and at the end (`edit`).
+//! The objects are written first. Then each key is searched for, many in parallel, and its slot is
+//! changed. After a power cut during a flush, the changed slots refer to durable objects, and the
+//! memtable is flushed again. An object counts as live once a slot refers to it, so that the other
+//! objects of an interrupted flush are garbage. Until the flush ends, their extents are excluded
+//! from collection. If memory does not survive a power cut, slots and counts are in the edits that
+//! are committed during the flush and at its end (`edit`).
 
 use std::rc::Rc;
 
@@ -28,19 +29,19 @@ use crate::memtable::{SharedKey, Write};
 use crate::planted::Fault;
 use crate::space::writing::Written;
 
-/// What the flush does for a key: the pointer to enter, or `None` to remove it.
+/// The change that a flush makes for a key: the pointer to enter, or `None` to remove the key.
 type Change = (SharedKey, Option<Pointer>);
 
-/// What the index is read and written for when it is not for a client.
+/// The I/O class of a flush's reads in the table.
 const CLASS: IoClass = IoClass::CompactionRead;
 
 impl<M: Medium> Inner<M> {
-    /// The task that flushes frozen memtables, oldest first, for ever.
+    /// Runs the task that flushes frozen memtables, oldest first, forever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
             let (_, writes) = self.front.begin_flush().await;
             if let Err(error) = self.flush(writes).await {
-                // Which slot is the key's cannot be told: what is in memtables stays there.
+                // The slot of a key cannot be determined, so the writes stay in the memtables.
                 self.store.fail(error);
             }
             retire_flushed(&self);
@@ -85,7 +86,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Writes the objects of a memtable; gives their pointers in its order.
+    /// Writes the objects of a memtable. Returns their pointers in the order of the memtable.
     async fn write_data(
         &self,
         writes: &[Write],
@@ -121,7 +122,7 @@ impl<M: Medium> Inner<M> {
         self.placing.borrow_mut().extend(extents);
     }
 
-    /// Makes the slot of `key` lead to `new`, or to nothing.
+    /// Makes the slot of `key` refer to `new`. If `new` is `None`, removes the key from the table.
     async fn enter_in_table(&self, key: &[u8], new: Option<Pointer>) -> Result<(), EngineError> {
         let hash = KeyHash::of(key);
         loop {
@@ -135,7 +136,7 @@ impl<M: Medium> Inner<M> {
             let Some(new) = new else { return Ok(()) };
             let (number, at) = self.free_slot(&mut search).await?;
             self.load(at.page, CLASS, &mut 0).await?;
-            // Somebody else may have come first.
+            // Another key of the flush may have taken the slot meanwhile.
             if self.slot(at).is_free() {
                 self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
                 let mut changes = Changes::default();
@@ -151,7 +152,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// The slot of `key`, if it has one; its page is in memory until the next await.
+    /// Returns the slot of `key`, if it has one. The slot's page stays in memory until the next
+    /// await.
     async fn own_slot(
         &self,
         key: &[u8],
@@ -175,7 +177,8 @@ impl<M: Medium> Inner<M> {
         Ok(None)
     }
 
-    /// Changes the slot of a key, whose page is in memory, and buries the object it led to.
+    /// Changes the slot of a key, and counts the object that it referred to as dead. Requires: the
+    /// slot's page is in memory.
     fn replace(
         &self,
         key: &[u8],
@@ -203,7 +206,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// The first slot that a key may take which is not in the table.
+    /// Returns the first slot that an insert of the key may use, with its probe number. Requires:
+    /// the key is not in the table.
     async fn free_slot(&self, search: &mut Search) -> Result<(u32, SlotNo), EngineError> {
         loop {
             if let Some(free) = search.free {

@@ -1,5 +1,5 @@
-//! Any bytes at all to every decoder of the hash table, behind a valid checksum too: it says no, or
-//! gives something that can be walked to its end.
+//! Fuzz tests: arbitrary bytes, also with a valid checksum, for every decoder of the hash table. A
+//! decoder either rejects them or returns a value that can be read to its end.
 
 use fuzz::{Answer, Target, unsealed};
 use runtime::{PageImage, Rng};
@@ -45,7 +45,7 @@ fn fuzz_bucket_page() {
         for index in 0..format.slots {
             let slot = format.get(slots, index);
             match slot {
-                Slot::LeadsNowhere => continue, // whoever comes upon it says so
+                Slot::LeadsNowhere => continue, // reported when it is used
                 Slot::Held { pointer, .. } => {
                     let (page, _) = pointers().locate(pointer);
                     assert!(SHAPE.extent_of(page).0 < SHAPE.extents);

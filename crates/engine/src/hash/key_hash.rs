@@ -1,18 +1,18 @@
-//! The hash of a key: where its search begins, and its signature.
+//! The hash of a key: the start of its search, and its signature.
 //!
-//! The key goes through `runtime::mix64` (the finaliser of `SplitMix64`: every bit of its input
-//! changes every bit of its output with probability one half) eight bytes at a time, chained. The
-//! lowest 8 bits of the result make the signature and the other 56 the place, so that they are
-//! independent; the published 32 bits would favour some slots of a table of a thousand million.
-//! The published code folds SHA-256, which costs more and gives nothing that is needed here: whoever
-//! wants to slow the drive down by keys that collide can do so with either.
+//! The key is hashed eight bytes at a time, chained with `runtime::mix64` (the finaliser of
+//! `SplitMix64`: each bit of its input changes each bit of its output with probability one half).
+//! The lowest 8 bits of the result determine the signature and the other 56 bits the place, so that
+//! the two are independent. The published 32 bits would favour some slots of a table of a thousand
+//! million slots. The published code folds SHA-256, which costs more and has no advantage here:
+//! with either hash an attacker can slow the drive down with keys that collide.
 
 use runtime::mix64;
 
-/// What a table needs to know of a key.
+/// The properties of a key that the table uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct KeyHash {
-    /// 56 bits.
+    /// The start of the search. 56 bits.
     pub place: u64,
     /// 1 to 255.
     pub signature: u8,
@@ -26,7 +26,7 @@ impl KeyHash {
             word[..chunk.len()].copy_from_slice(chunk);
             hash = mix64(hash ^ u64::from_le_bytes(word));
         }
-        // 255 signatures; 0 marks slots without a key.
+        // There are 255 signatures; 0 marks slots without a key.
         let signature = 1 + (((hash & 0xFF) * 255) >> 8) as u8;
         Self { place: hash >> 8, signature }
     }
@@ -45,7 +45,7 @@ mod tests {
             places[(hash.place % 64) as usize] += 1;
             signatures[hash.signature as usize] += 1;
         }
-        // Within five standard deviations; signature 1 stands for two of 256 numbers.
+        // Within five standard deviations. Signature 1 is the result for two of 256 numbers.
         assert!(places.iter().all(|count| count.abs_diff(1024) < 160), "{places:?}");
         assert_eq!(signatures[0], 0);
         assert!(signatures[2..].iter().all(|count| count.abs_diff(256) < 80), "{signatures:?}");

@@ -1,4 +1,4 @@
-//! Opening a hash table: fresh, or from a dump.
+//! Opening of a hash table: new, or from a dump.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -26,31 +26,31 @@ use crate::space::{Cpu, PageStore};
 use crate::wal::Durability;
 use crate::write::{Front, MemtableLimits};
 
-/// What a hash table is opened with.
+/// The parameters for opening a hash table.
 pub struct HashSetup<M> {
     /// Clock, tasks, randomness.
     pub handle: Handle,
-    /// Where pages go.
+    /// The medium on which pages are stored.
     pub medium: M,
     /// The design.
     pub options: HashOptions,
-    /// Memory and expected sizes: the table has a slot for each pair that fits on the medium.
+    /// Memory and expected sizes. The table has one slot for each pair that fits on the medium.
     pub surroundings: Surroundings,
     /// The processor.
     pub cpu: Cpu,
     /// Deliberate bugs, for tests of the tests.
     pub planted: Planted,
-    /// The identity of a new store, which stands in each of its pages. A store that is recovered has
-    /// the one it was made with.
+    /// The identity of a new store, which is stored in each of its pages. A recovered store keeps
+    /// its original identity.
     pub id: StoreId,
 }
 
 impl<M: Medium> HashEngine<M> {
-    /// A fresh store on an empty medium. Background tasks start at once.
+    /// Creates a store on an empty medium and starts its background tasks.
     ///
     /// # Errors
-    /// [`OpenError::DoesNotFit`]: the memory holds not even the directory and one bucket page;
-    /// [`OpenError::TooFewExtents`].
+    /// [`OpenError::DoesNotFit`] if the memory is too small for the directory and one bucket page;
+    /// [`OpenError::TooFewExtents`], [`OpenError::SingleUnit`].
     pub fn create(setup: HashSetup<M>) -> Result<Self, OpenError> {
         let engine = Self::build(setup)?;
         engine.inner.check_extents()?;
@@ -58,8 +58,8 @@ impl<M: Medium> HashEngine<M> {
         Ok(engine)
     }
 
-    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Nothing runs and nothing is
-    /// written before [`Self::resume`] and [`Self::start`].
+    /// Recovers the store from `dump` (see [`Self::dump`]) and the medium. No task runs and nothing
+    /// is written before [`Self::resume`] and [`Self::start`].
     ///
     /// # Errors
     /// [`OpenError`].
@@ -87,7 +87,7 @@ impl<M: Medium> HashEngine<M> {
         Ok(engine)
     }
 
-    /// Makes the extents that were being filled ready to be filled further.
+    /// Prepares the extents that were being filled for further writes.
     ///
     /// # Errors
     /// [`OpenError::LostMemory`], [`OpenError::Medium`].
@@ -95,15 +95,15 @@ impl<M: Medium> HashEngine<M> {
         self.inner.store.resume().await
     }
 
-    /// Starts the background tasks of a recovered store, and releases extents again whose release
-    /// was cut short.
+    /// Starts the background tasks of a recovered store, and repeats releases of extents that were
+    /// interrupted.
     pub fn start(&self) {
         self.inner.store.release_again();
         self.start_tasks();
     }
 
-    /// The state that must survive a power cut besides durable pages. Call it when nothing runs
-    /// any more.
+    /// Returns the state that must survive a power cut in addition to durable pages. Requires: no
+    /// task runs any more.
     pub fn dump(&self) -> Vec<u8> {
         self.inner.dump()
     }
@@ -124,8 +124,9 @@ impl<M: Medium> HashEngine<M> {
             let needed = directory + page_bytes;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels: None });
         }
-        // All of the table, one extent more to copy from, one that is being filled. Copying gains
-        // nothing where the pages in use fill the last append unit of an extent, if only with one.
+        // The index reserves extents for the whole table, one more to copy from, and one that is
+        // being filled. An extent counts as full if its live pages reach into its last append unit,
+        // even with a single page: copying them would free nothing.
         let fewest_in_full = shape.pages_per_extent - shape.append_unit + 1;
         let full = table.pages.div_ceil(fewest_in_full) as usize;
         store.set_aside[Stream::Index as usize].set(full + 2);
@@ -133,7 +134,7 @@ impl<M: Medium> HashEngine<M> {
         let limits = MemtableLimits {
             entries: options.buffer_entries,
             bytes: options.buffer_bytes,
-            // The table has its size from the start.
+            // The size of the table is fixed.
             index_pages: 0,
             checkpoint_bytes: 0,
             frozen: options.frozen_buffers,
@@ -200,25 +201,26 @@ impl<M: Medium> HashEngine<M> {
 const FLUSH: &str = "flush";
 const BUCKETS: &str = "bucket collection";
 const COLLECTION: &str = "garbage collection";
-/// The background tasks, in the order in which they are started.
+/// The background tasks without that of the log, in start order.
 pub(crate) const TASKS: [&str; 3] = [FLUSH, BUCKETS, COLLECTION];
 
 impl<M: Medium> Inner<M> {
-    /// Puts a bucket page in memory that differs from the medium. `None` if there is no place for it,
-    /// or it is no such page.
+    /// Adds a bucket page that differs from the medium to the cache. Returns `None` if the cache
+    /// has no room for it, or if `slots` are not the valid slots of a page.
     pub(crate) fn install_dirty(&self, page: u32, slots: Box<[u8]>) -> Option<()> {
         let mut cache = self.cache.borrow_mut();
         (self.buckets.are_sound(&slots) && cache.reserve())
             .then(|| cache.install(page, slots, true))
     }
 
-    /// Whether there are as many extents as an empty store needs to get going.
+    /// Checks that there are enough extents for an empty store to operate.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.front.check_extents(self.manifest.as_ref().map(|_| self.longest_checkpoint))
     }
 
-    /// Asked of an empty table: with nothing dirty, and nothing gathered. Each extent may have holes, runs
-    /// that filled it, and changes in the edit.
+    /// Returns the length of the longest expected checkpoint, in bytes. Requires: the table is
+    /// empty, no page is dirty, and nothing is gathered. Each extent may have holes, runs that
+    /// filled it, and a change in the edit.
     fn reckon_longest_checkpoint(&self) -> u64 {
         let shape = &self.store.shape;
         let empty = self.checkpoint(&self.encode(&Edit::default())).len();
@@ -231,10 +233,10 @@ impl<M: Medium> Inner<M> {
         (empty + pages + slots + shape.extents as usize * per_extent) as u64
     }
 
-    /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
+    /// Runs the task that writes the log, forever. A new store first writes a checkpoint.
     async fn write_journal(self: Rc<Self>) {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
-        // If there cannot be one, the log says so to those who wait for it.
+        // If the checkpoint fails, the log reports the failure to the waiting writers.
         if let Ok(_turn) = manifest.turn(&self.store).await
             && !manifest.has_begun()
             && let Err(error) = self.commit_gathered(manifest).await

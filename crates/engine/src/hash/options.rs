@@ -1,4 +1,4 @@
-//! Options of the hash table, kept as TOML files.
+//! Options of the hash table, read from TOML files.
 
 use std::ops::RangeInclusive;
 
@@ -8,32 +8,33 @@ use serde::{Deserialize, Serialize};
 use crate::options::surroundings::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use crate::wal::{Durability, LogSync};
 
-/// Writes in a memtable of the hash table.
+/// The valid number of writes in a memtable.
 const BUFFER_ENTRIES: RangeInclusive<usize> = 1..=1 << 30;
 
-/// Options of the hash table.
+/// The options of a hash table.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HashOptions {
-    /// Writes in a memtable before it is flushed.
+    /// The number of writes at which a memtable is flushed.
     pub buffer_entries: usize,
-    /// Bytes of keys and values in a memtable before it is flushed.
+    /// Bytes of keys and values at which a memtable is flushed.
     pub buffer_bytes: u64,
-    /// Full memtables that may wait for their flush.
+    /// The maximum number of full memtables that wait for their flush or are being flushed.
     pub frozen_buffers: usize,
-    /// Garbage collection starts when fewer extents than this share of all are free.
+    /// Garbage collection starts when the share of free extents falls below this value. It starts
+    /// earlier if the free extents approach the number that clients leave to background work.
     pub gc_start: f64,
-    /// What makes writes outlive a power cut.
+    /// The mechanism that makes writes durable.
     #[serde(default)]
     pub durability: Durability,
-    /// When writes are acknowledged, where there is a log.
+    /// The time at which a write is acknowledged, if the store has a log.
     #[serde(default)]
     pub log_sync: LogSync,
 }
 
 impl HashOptions {
-    /// The drive that `PinK` was compared with: 256 writes are buffered as published,
-    /// but no more bytes than `PinK` has.
+    /// Returns the options of the drive that `PinK` was compared with. A memtable has 256 writes,
+    /// as published, but no more bytes than a memtable of `PinK`.
     pub fn published() -> Self {
         Self {
             buffer_entries: 256,
@@ -45,7 +46,7 @@ impl HashOptions {
         }
     }
 
-    /// Everything that is wrong with these options, in words.
+    /// Returns the problems of these options as messages.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(bounds::range("buffer_entries", self.buffer_entries, BUFFER_ENTRIES));

@@ -1,8 +1,9 @@
-//! A set of bucket pages that is asked for each step of a search for the page unused for longest.
+//! A set of bucket pages with fast lookups: the search for the least recently used page asks it at
+//! each step.
 
 use std::fmt;
 
-/// A bit for each page of the table, and how many are set.
+/// One bit for each page of the table, and the number of bits set.
 #[derive(Default)]
 pub(crate) struct PageSet {
     bits: Vec<u64>,
@@ -10,7 +11,7 @@ pub(crate) struct PageSet {
 }
 
 impl PageSet {
-    /// How many pages are in it.
+    /// Returns the number of pages in the set.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -19,7 +20,7 @@ impl PageSet {
         self.bits.get(page as usize / 64).is_some_and(|word| word & bit(page) != 0)
     }
 
-    /// Puts a page in; whether it was not there.
+    /// Adds a page. Returns whether the set did not contain it.
     pub(crate) fn insert(&mut self, page: u32) -> bool {
         let is_new = !self.contains(page);
         let word = page as usize / 64;
@@ -31,7 +32,7 @@ impl PageSet {
         is_new
     }
 
-    /// Takes a page out; whether it was there.
+    /// Removes a page. Returns whether the set contained it.
     pub(crate) fn remove(&mut self, page: u32) -> bool {
         let was_there = self.contains(page);
         if was_there {

@@ -1,6 +1,6 @@
-//! Doing many small jobs of background work side by side. The published code has all 256 keys of a
-//! flush under way at once; ours has as many for a medium of 64 dies, so that dies need not wait for
-//! keys whose pages happen to lie elsewhere.
+//! Parallel execution of many small jobs of background work. The published code processes all 256
+//! keys of a flush at once. This code processes four for each die, which is as many on a medium of
+//! 64 dies, so that dies do not wait for keys with pages on other dies.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,11 +9,11 @@ use std::rc::Rc;
 use super::Inner;
 use crate::medium::Medium;
 
-/// Jobs at a time for each operation that the medium can have under way.
+/// Parallel jobs for each operation that the medium can have in progress.
 const JOBS_PER_DIE: usize = 4;
 
-/// Runs `job` on each of `items`, some at a time. After the first error
-/// no further ones begin, and it is returned when those under way have ended.
+/// Runs `job` on each of `items`, several at a time. After an error no further job begins. Returns
+/// when all jobs have ended; if several failed, with one of their errors.
 pub(crate) async fn in_parallel<M: Medium, T: 'static, E: 'static>(
     inner: &Rc<Inner<M>>,
     items: Vec<T>,

@@ -1,7 +1,7 @@
-//! A hash table at rest, put down and taken up again: see [`crate::recovery::parked`].
+//! Saving and restoring a hash table at rest: see [`crate::recovery::parked`].
 //!
-//! Besides its dump a table has counters, the clean bucket pages in memory and the order in which all of them were used
-//! last, and the order in which its tasks will be woken.
+//! Besides its dump a table has counters, the clean bucket pages in memory, the order in which all
+//! bucket pages in memory were last used, and the order in which its tasks will be woken.
 
 use runtime::{Carrier, Runtime};
 
@@ -13,10 +13,10 @@ use crate::medium::Medium;
 use crate::recovery::parked::{NotAtRest, carry_tasks, first_unrest};
 
 impl<M: Medium> HashEngine<M> {
-    /// Everything of it that is not on the medium: what [`Self::unpark`] goes on from.
+    /// Returns the complete state that is not on the medium, for [`Self::unpark`].
     ///
     /// # Errors
-    /// [`NotAtRest`].
+    /// [`NotAtRest`] if background work is pending.
     pub fn park(&self) -> Result<Vec<u8>, NotAtRest> {
         let inner = &self.inner;
         inner.unrest()?;
@@ -28,11 +28,12 @@ impl<M: Medium> HashEngine<M> {
         carried.map(|_| bytes).ok_or(NotAtRest("it has more tasks than its own"))
     }
 
-    /// The table that [`Self::park`] put down, as it was then, on a medium that holds what it held then. Its tasks go on
-    /// at once, at this instant, and find nothing to do.
+    /// Restores the table that [`Self::park`] saved, on a medium with the same contents as then.
+    /// Its tasks continue at once, at this instant, and find nothing to do.
     ///
     /// # Errors
-    /// [`OpenError::BadDump`] if `bytes` are not those of such a table; and as with [`Self::create`].
+    /// [`OpenError::BadDump`] if `bytes` are not those of such a table; otherwise as
+    /// [`Self::recover`].
     pub fn unpark(setup: HashSetup<M>, bytes: &[u8], runtime: &Runtime) -> Result<Self, OpenError> {
         let by = &mut Carrier::back(bytes);
         let dump = by.string(&[]).ok_or(OpenError::BadDump)?;
@@ -73,8 +74,8 @@ impl<M: Medium> Inner<M> {
         self.store.carry(by)
     }
 
-    /// Carries the bucket pages in memory, the longest unused first. On the way back the dirty ones are there, from the
-    /// dump, and in no order.
+    /// Carries the bucket pages in memory, least recently used first. On the way back, the cache
+    /// has the dirty pages of the dump in arbitrary order; a new cache replaces it.
     fn carry_cache(&self, by: &mut Carrier<'_>) -> Option<()> {
         let mut cache = self.cache.borrow_mut();
         let mut count = cache.len();

@@ -1,5 +1,5 @@
-//! Putting an edit in force: everything that has been gathered is committed and applied by whoever has
-//! the turn at the manifest.
+//! Publishing of edits: the task that has the turn at the manifest commits and applies everything
+//! that has been gathered.
 
 use super::edit::{Edit, PageWrite, SlotChange, Totals};
 use super::{Inner, edit_codec};
@@ -9,14 +9,15 @@ use crate::manifest::changes::Changes;
 use crate::medium::Medium;
 
 impl<M: Medium> Inner<M> {
-    /// Notes a slot that was changed in memory.
+    /// Adds a slot that was changed in memory to the gathered edit.
     pub(crate) fn note_slot(&self, change: SlotChange) {
         if self.manifest.is_some() {
             self.gathered.edit.borrow_mut().slots.push(change);
         }
     }
 
-    /// Changes that follow from slots.
+    /// Adds the changes of extents that follow from changed slots to the gathered edit. Without a
+    /// manifest, applies them at once.
     pub(crate) fn note_changes(&self, changes: Changes) {
         if self.manifest.is_some() {
             self.gathered.edit.borrow_mut().changes.merge(changes);
@@ -25,11 +26,12 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Puts an edit in force, with all that was noted before.
+    /// Publishes an edit, together with everything that was gathered before.
     ///
     /// # Errors
-    /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
-    /// [`EngineError::ReadOnly`]: an earlier one could not be written, and neither will this one.
+    /// [`EngineError::Medium`] if the commit failed: the edit is not in force, and may or may not
+    /// survive a power cut. [`EngineError::ReadOnly`] if an earlier edit could not be written: this
+    /// one will not be written either.
     pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
         let Some(manifest) = &self.manifest else {
             self.apply(edit);
@@ -38,14 +40,14 @@ impl<M: Medium> Inner<M> {
         self.gathered.edit.borrow_mut().merge(edit);
         let number = self.gathered.taken.get() + 1;
         let _turn = manifest.turn(&self.store).await?;
-        // Whoever had the turn before may have taken this along.
+        // The previous task with the turn may have committed this edit.
         if self.gathered.committed.get() < number {
             self.commit_gathered(manifest).await?;
         }
         Ok(())
     }
 
-    /// Commits and applies what was gathered, by whoever has the turn.
+    /// Commits and applies the gathered edit. Requires: the caller has the turn.
     pub(crate) async fn commit_gathered(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let edit = self.gathered.edit.take();
         self.gathered.taken.set(self.gathered.taken.get() + 1);
@@ -62,7 +64,8 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Writes a checkpoint with an edit, by whoever has the turn. The next may be as long as one ever is.
+    /// Writes a checkpoint with an edit, and reserves extents for the longest possible next
+    /// checkpoint. Requires: the caller has the turn.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
@@ -78,13 +81,13 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// An edit as bytes. What it says of the whole table is as of now.
+    /// Returns an edit as bytes, with the current totals of the table.
     pub(crate) fn encode(&self, edit: &Edit) -> Vec<u8> {
         let totals = Totals { keys: self.keys.get(), longest_search: self.longest_search.get() };
         edit_codec::encode(edit, totals, self.store.format)
     }
 
-    /// All at one instant; slots are changed already.
+    /// Applies an edit in one step. The slots were changed in memory before.
     fn apply(&self, edit: Edit) {
         let Edit { slots: _, pages, changes, flushed, retired: _ } = edit;
         for PageWrite { page, at, .. } in pages {

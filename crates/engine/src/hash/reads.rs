@@ -17,20 +17,22 @@ use crate::medium::Medium;
 use crate::memtable::Entry;
 use crate::space::extent::State;
 
-/// Where the newest entry of a key is.
+/// The newest entry of a key.
 pub(crate) enum Located {
+    /// In a memtable: a value or a tombstone.
     Memory(Entry),
-    /// On the medium; the value only if it was asked for.
+    /// On the medium. The value is `None` only if it was not requested and the object is larger
+    /// than a page.
     Stored(Option<Value>),
     Absent,
 }
 
-/// How far the search for a key has come.
+/// The progress of the search for a key.
 pub(crate) struct Search {
     pub hash: KeyHash,
-    /// Number of the slot to look at next.
+    /// The number of the next probe.
     pub next: u32,
-    /// The first slot on the way that an insert may take, and its number.
+    /// The first probed slot that an insert may use, with its probe number.
     pub free: Option<(u32, SlotNo)>,
 }
 
@@ -48,7 +50,7 @@ pub(crate) struct Match {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Finds the newest entry of `key`.
+    /// Finds the newest entry of `key`. Adds the flash reads to `flash_reads`.
     pub(crate) async fn locate(
         &self,
         key: &[u8],
@@ -68,7 +70,7 @@ impl<M: Medium> Inner<M> {
         let mut located = Located::Absent;
         while let Some(found) = self.next_match(&mut search, class, flash_reads).await? {
             if self.is_stale(found.pointer) {
-                // Whosever slot it is, that key is in a memtable.
+                // If the slot belongs to `key`, then `key` is in a memtable.
                 if let Some(entry) = self.in_memtables(key) {
                     located = Located::Memory(entry);
                     break;
@@ -90,7 +92,8 @@ impl<M: Medium> Inner<M> {
         self.front.memtables.borrow().get(key).map(|(_, entry)| entry)
     }
 
-    /// The next slot with the signature of the key; its page is in memory until the next await.
+    /// Returns the next slot with the signature of the key. The slot's page stays in memory until
+    /// the next await.
     pub(crate) async fn next_match(
         &self,
         search: &mut Search,
@@ -120,7 +123,7 @@ impl<M: Medium> Inner<M> {
         Ok(None)
     }
 
-    /// A slot of a page that was read holds a pointer that no write makes.
+    /// Returns the error for an invalid slot: its page was read, but no write makes such a pointer.
     fn leads_nowhere(&self, slot: SlotNo) -> EngineError {
         let at = self.directory.borrow()[slot.page as usize];
         let at =
@@ -128,7 +131,7 @@ impl<M: Medium> Inner<M> {
         EngineError::Corrupt(at, PageFault::Contents)
     }
 
-    /// Whether the object of a slot is gone: its key is in a memtable then.
+    /// Whether the object of a slot is gone. The key of the slot is then in a memtable.
     pub(crate) fn is_stale(&self, pointer: Pointer) -> bool {
         let (page, _) = self.store.format.locate(pointer);
         let extents = self.store.extents.borrow();
@@ -137,8 +140,10 @@ impl<M: Medium> Inner<M> {
         is_gone || !self.store.format.is_of(pointer, extent.generation)
     }
 
-    /// Reads the object at `pointer`, which must not be stale now. `None` if it is of another key;
-    /// the value if it was asked for.
+    /// Reads the object at `pointer`, and adds the flash reads to `flash_reads`. Returns `None` if
+    /// the object belongs to another key. Returns the value if `wants_value` is set or if the
+    /// object is not larger than a page; otherwise `Some(None)`. Requires: `pointer` is not stale
+    /// at the call.
     pub(crate) async fn read_if_of(
         &self,
         key: &[u8],
@@ -167,7 +172,8 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Whether some object begins in `piece`. If none does, the page is not what the table says it is.
+/// Whether an object begins in `piece`. If not, the page does not have the contents that the table
+/// refers to.
 fn has_object_at(image: &PageImage, piece: u32) -> bool {
     let objects = data_page::objects(image.bytes());
     objects.iter().flatten().any(|(begins, _)| *begins == piece)

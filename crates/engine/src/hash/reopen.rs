@@ -1,10 +1,11 @@
-//! Opening a hash table whose memory is gone: from manifest and log.
+//! Opening a hash table without its memory: from manifest and log.
 //!
-//! As for the tree (`lsm::reopen`), but that an edit names slots. They are kept by bucket page while
-//! edits are replayed, and forgotten when a later edit says that the page was written with them; those
-//! that are left at the end are made in a page in memory, which is dirty again, as it was. So there
-//! are no more of them than there was memory for. Cost: a look at each extent, the journal, and a read
-//! for each of these pages.
+//! The steps are those of the tree (`lsm::reopen`), but an edit contains slot changes. During the
+//! replay of edits, slot changes are kept by bucket page. They are dropped when a later edit
+//! records that the page was written with them. The remaining changes are applied to pages in
+//! memory, which are then dirty, as they were before the power cut. So there are no more such pages
+//! than there was memory for. Cost: one read of each extent's header, the journal, and one read for
+//! each of these pages.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,16 +22,17 @@ use crate::manifest::{Manifest, RunStart};
 use crate::medium::Medium;
 use crate::recovery::scan::Scan;
 
-/// The table as far as it is replayed.
+/// The state during the replay of checkpoint and edits.
 struct Replayed {
     state: Restored,
-    /// By bucket page: changes of slots that it lacks where it is.
+    /// By bucket page: slot changes that the page on the medium lacks.
     slots: BTreeMap<u32, Vec<SlotChange>>,
 }
 
 impl<M: Medium> HashEngine<M> {
-    /// The store that the medium holds, or a new one if nothing was ever written there; for designs
-    /// with a log. Background tasks start at once.
+    /// Opens the store that the medium holds. Creates a new store if there is none, or if a new
+    /// store lost power during its first checkpoint. Background tasks start at once. Requires: the
+    /// design has a log.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -75,7 +77,7 @@ impl<M: Medium> Inner<M> {
         Ok(self.write_checkpoint(manifest, &self.encode(&Edit::default())).await?)
     }
 
-    /// Checkpoint and edits.
+    /// Replays checkpoint and edits.
     fn replay(&self, scan: &Scan) -> Result<Replayed, OpenError> {
         let bad = || OpenError::DamagedJournal("an edit of the manifest cannot be read");
         let (shape, format) = (self.store.shape, self.store.format);
@@ -108,7 +110,8 @@ impl<M: Medium> Inner<M> {
         Ok(replayed)
     }
 
-    /// Puts the bucket pages that differ from the medium in memory.
+    /// Applies `slots` to their bucket pages, and adds all pages that differ from the medium to the
+    /// cache.
     async fn restore_dirty(
         &self,
         mut dirty: BTreeMap<u32, (u64, Box<[u8]>)>,
@@ -154,7 +157,8 @@ impl Replayed {
         }
         self.state.extents.replay(&changes, format)?;
         if let Some(flushed) = flushed {
-            // No number is given twice: a write with an old one would count as flushed.
+            // No sequence number is assigned twice: a write with an old number would count as
+            // flushed.
             self.state.sequence = self.state.sequence.max(flushed.sequence);
             self.state.flushed = flushed;
         }

@@ -1,29 +1,30 @@
-//! What a hash table did, counted, besides what every index counts.
+//! The counters of a hash table, in addition to those of every index.
 
 use runtime::{Carrier, IoClass};
 
 use crate::stats::ReadCounts;
 
-/// What a hash table did since it was opened, and what it is like.
+/// The counters of a hash table since it was opened, and its current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HashStats {
-    /// Looks at bucket pages for clients that found them in memory.
+    /// Accesses of clients to bucket pages that were in memory.
     pub bucket_hits: u64,
-    /// Those that had to read them, or wait for another's read.
+    /// Accesses of clients to bucket pages that were not in memory. The page is read, or the client
+    /// waits for the read of another task. A page that was never written needs no read.
     pub bucket_misses: u64,
-    /// As [`Self::bucket_hits`], of flushes and garbage collection.
+    /// As [`Self::bucket_hits`], for flushes and garbage collection.
     pub background_hits: u64,
-    /// As [`Self::bucket_misses`], of flushes and garbage collection.
+    /// As [`Self::bucket_misses`], for flushes and garbage collection.
     pub background_misses: u64,
-    /// Bucket pages written to make room in memory.
+    /// Bucket pages written to make room in memory, including those that fill up an append unit.
     pub dirty_evictions: u64,
-    /// Those of them that a client's read waited for.
+    /// The part of [`Self::dirty_evictions`] for which a client's read waited.
     pub dirty_evictions_in_reads: u64,
-    /// Lookups of clients that went to the table, by the number of slots they looked at.
+    /// Lookups of clients in the table, by the number of slots that they probed.
     pub slots_per_lookup: ReadCounts,
-    /// Objects that clients read although they are of another key with the same signature.
+    /// Objects that clients read although they belong to another key with the same signature.
     pub false_matches: u64,
-    /// Most slots that a lookup may have to look at now.
+    /// The maximum number of slots that a lookup may probe now.
     pub longest_search: u32,
     /// Bucket pages of the table.
     pub bucket_pages: u32,
@@ -33,12 +34,12 @@ pub struct HashStats {
     pub keys: u64,
     /// Bucket pages in memory.
     pub cached_pages: u64,
-    /// Bucket pages in memory that differ from the medium.
+    /// Dirty bucket pages in memory: those with changes that no write has picked up yet.
     pub dirty_pages: u64,
 }
 
 impl HashStats {
-    /// Carries what is counted. What the table is like is worked out when somebody asks.
+    /// Carries the counters. The state of the table is computed on request.
     pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
         let Self {
             bucket_hits,

@@ -1,21 +1,22 @@
-//! The table's arithmetic: how large it is, and which slots a key may be in. Pure.
+//! The arithmetic of the table: its size, and the slots that a key may be in. Pure.
 //!
-//! Search `c` of a key goes to slot `(h + c + c * c) mod m + 1`, as in the published code. The
-//! published modulus is the number of slots less one; ours is the largest prime up to that, because
-//! modulo a prime the first half of the searches all differ, and modulo a number with many divisors
-//! hardly any do. Should half of all slots be taken just there, the search goes on slot by slot, so
-//! that it always ends. The steps 0, 2, 6, 12, ... are small: most searches stay in one page.
+//! Probe `c` of a key goes to slot `(h + c + c * c) mod m + 1`, as in the published code. The
+//! published modulus is the number of slots minus one. Here the modulus is the largest prime up to
+//! that number: modulo a prime, the first half of the probes are all different; modulo a number
+//! with many divisors, hardly any are. If all these slots are taken, which is half of the table,
+//! the search continues slot by slot, so that it always ends. The steps 0, 2, 6, 12, ... are small:
+//! most searches stay in one page.
 
 use super::key_hash::KeyHash;
 
-/// A slot: its bucket page and its place in there.
+/// A slot: its bucket page and its index in the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SlotNo {
     pub page: u32,
     pub index: u32,
 }
 
-/// The size of a table; fixed when the drive is formatted.
+/// The size of a table, which is fixed when the drive is formatted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Table {
     /// Bucket pages.
@@ -25,7 +26,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with a slot for every `pair_bytes` of flash.
+    /// Creates a table with one slot for every `pair_bytes` bytes of flash, rounded up to whole
+    /// pages.
     pub(crate) fn new(capacity_bytes: u64, pair_bytes: u64, slots_per_page: u32) -> Self {
         let slots = capacity_bytes.div_ceil(pair_bytes.max(1));
         let pages = slots.div_ceil(u64::from(slots_per_page)).max(1) as u32;
@@ -33,22 +35,22 @@ impl Table {
         Self { pages, slots_per_page, modulus: largest_prime_to(slots - 1) }
     }
 
-    /// Slots in all pages.
+    /// Returns the number of slots in all pages.
     pub(crate) fn slots(&self) -> u64 {
         u64::from(self.pages) * u64::from(self.slots_per_page)
     }
 
-    /// Keys it takes: with fuller tables searches for keys that do not exist get long.
+    /// Returns the maximum number of keys. In a fuller table, searches for absent keys become long.
     pub(crate) fn most_keys(&self) -> u64 {
         self.slots() / 8 * 7
     }
 
-    /// Searches after which every slot has been looked at.
+    /// Returns the number of probes after which every slot up to the modulus has been looked at.
     pub(crate) fn most_searches(&self) -> u64 {
         self.modulus / 2 + self.modulus
     }
 
-    /// Where search `number` for a key looks.
+    /// Returns the slot of probe `number` of a key.
     pub(crate) fn slot(&self, hash: KeyHash, number: u32) -> SlotNo {
         let (start, c) = (hash.place % self.modulus, u64::from(number));
         let last_square = self.modulus / 2;
@@ -59,7 +61,8 @@ impl Table {
     }
 }
 
-/// Cost: the square root of `limit`, for each of the few numbers down to the prime.
+/// Returns the largest prime up to `limit`. Cost: the square root of `limit`, for each of the few
+/// numbers down to the prime.
 fn largest_prime_to(limit: u64) -> u64 {
     let is_prime = |n: &u64| (2..=n.isqrt()).all(|d| !n.is_multiple_of(d));
     (2..=limit).rev().find(is_prime).unwrap_or(1)
@@ -78,7 +81,7 @@ mod tests {
         let mib = f64::from(table.pages) * 8192.0 / f64::from(1 << 20);
         assert!((mib - 320.1).abs() < 0.05, "{mib} MiB");
         assert!((table.slots() as f64 / 1e6 - 67.1).abs() < 0.05, "{} slots", table.slots());
-        // The smallest number of pages with a slot for every KiB.
+        // The smallest number of pages with one slot for each KiB.
         assert_eq!(table.pages, 40_971);
     }
 

@@ -1,4 +1,4 @@
-//! What the table says to writes.
+//! The table's admission of writes.
 
 use runtime::Nanos;
 
@@ -10,7 +10,7 @@ use crate::operations::Fullness;
 use crate::write::{Admission, Index};
 
 impl<M: Medium> Inner<M> {
-    /// Whether the table has a slot for one more key, should all in memtables be new.
+    /// Returns whether the table has room for one more key. All keys in memtables count as new.
     fn has_slot(&self) -> Admission {
         let memtables = self.front.memtables.borrow();
         let lengths = memtables.newest_first().map(|memtable| memtable.borrow().len() as u64);
@@ -36,12 +36,12 @@ impl<M: Medium> Index for Inner<M> {
         Admission::Now
     }
 
-    /// A delete on a full drive is to make room at once.
+    /// A delete in a full store should free space at once.
     fn wants_flush(&self) -> bool {
         self.front.fullness.get() != Fullness::Room
     }
 
-    /// It has no snapshots.
+    /// The table has no snapshots.
     fn newest_snapshot(&self) -> Option<Sequence> {
         None
     }

@@ -1,4 +1,4 @@
-//! A store of tables on a simulated block drive whose background I/O is limited.
+//! A store of tables on a simulated block drive, with a limit on background I/O.
 
 use std::rc::Rc;
 
@@ -15,14 +15,14 @@ pub(crate) type Store = Engine<Drive>;
 pub(crate) const PAGE_BYTES: u64 = 8 << 10;
 const EXTENT_PAGES: u32 = 1 << 10;
 
-/// Lengths of a pair.
+/// Lengths of a key and its value, in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     pub key_bytes: u32,
     pub value_bytes: u32,
 }
 
-/// The first set of a drive, with a limit.
+/// Returns the first set of a drive, with a limit on background I/O.
 pub(crate) fn limited(
     handle: &Handle,
     ssd: &Ssd,
@@ -45,7 +45,7 @@ pub(crate) fn limited(
     Limited::new(handle, range, limits)
 }
 
-/// An empty store; a merge takes so long for each entry.
+/// Creates an empty store whose merges take `merge_entry_ns` per entry.
 pub(crate) fn open(
     handle: &Handle,
     medium: Drive,
@@ -53,7 +53,7 @@ pub(crate) fn open(
     pair: Pair,
     merge_entry_ns: f64,
 ) -> Store {
-    // Of a core of the machine of docs/db_bench.md; assumed.
+    // Costs on a core of the machine of docs/db_bench.md; assumed.
     let costs = CpuCosts {
         memtable_ns: 3_000.0,
         prefix_compare_ns: 5.0,

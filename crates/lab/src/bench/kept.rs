@@ -1,9 +1,10 @@
-//! A drive that a bench loaded and aged, kept in a file: what runs on it later is, byte for byte, what runs when it is kept.
+//! Saved drives: a drive that a bench has loaded and aged, in a file. A run on a drive from the
+//! file is byte for byte the run that followed when the drive was saved.
 //!
-//! In front of the run background work comes to its end, because only a drive at rest can be put down
-//! (`docs/decisions/0047`). So a run on such a drive is not the one that follows ageing without a pause, and its inputs say
-//! so (`drive_at_rest`). Kept with the drive is what the session knows of each key, so that every read is checked
-//! as before, and what the result tells of load and ageing.
+//! Background work ends before the run, because only an idle drive can be saved
+//! (`docs/decisions/0047`). So this run differs from a run that follows ageing without a pause, and
+//! its inputs record that (`drive_at_rest`). The file also has the session's knowledge of each key,
+//! so that every read is verified as in other runs, and the results of load and ageing.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,43 +26,43 @@ use crate::platform::Platform;
 use crate::summary::Past;
 use crate::target::DriveTarget;
 
-/// Where a kept drive comes from: what it takes to ask for a run on it.
+/// The origin of a saved drive: the parameters that select a run on it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Origin {
-    /// The command that made it.
+    /// The command that saved the drive.
     pub command: String,
-    /// Its design, by name or path.
+    /// The design, by name or by path.
     pub design: String,
-    /// The drive, by name or path.
+    /// The drive, by name or by path.
     pub device: String,
-    /// Pairs that were loaded.
+    /// Number of loaded pairs.
     pub records: u64,
     /// The seed of all randomness.
     pub seed: u64,
-    /// Whether it was brought to its steady state.
+    /// Whether the drive was aged to its steady state.
     pub ages: bool,
 }
 
-/// What stands in front of the drive.
+/// The part of the file before the drive.
 #[derive(Serialize, Deserialize)]
 struct Front {
     origin: Origin,
-    /// All that the load depended on, by what it is called.
+    /// The parameters of the load, by name.
     made_of: BTreeMap<String, String>,
     past: Past,
 }
 
-/// A kept drive, of which the front was read.
+/// The file of a saved drive, of which the part before the drive has been read.
 pub struct KeptDrive<R> {
     saved: SavedDrive<R>,
     front: Front,
 }
 
 impl<R: Read> KeptDrive<BufReader<R>> {
-    /// Reads the front of a file.
+    /// Reads the part of a file before the drive.
     ///
     /// # Errors
-    /// In words: it is no file of a kept drive, or damaged.
+    /// Returns a text if the file is not a saved drive of this version, or is damaged.
     pub fn begin(file: R) -> Result<Self, String> {
         let saved = SavedDrive::begin(BufReader::new(file)).map_err(|error| error.to_string())?;
         let front = serde_json::from_str(saved.key()).map_err(|_| {
@@ -73,13 +74,13 @@ impl<R: Read> KeptDrive<BufReader<R>> {
 }
 
 impl<R> KeptDrive<R> {
-    /// Where it comes from.
+    /// Returns the origin of the drive.
     pub fn origin(&self) -> &Origin {
         &self.front.origin
     }
 }
 
-/// All that a load depends on, by what it is called.
+/// Returns the parameters of a load that must be equal for a run on the saved drive, by name.
 fn made_of(spec: &BenchSpec, device: &DeviceProfile) -> BTreeMap<String, String> {
     let workload = &spec.workload;
     let records = (workload.record_count, workload.insert_start, workload.insert_count);
@@ -98,10 +99,10 @@ fn refuse(words: impl Into<String>) -> BenchError {
     BenchError::Kept(words.into())
 }
 
-/// Finds out whether the drive of a bench can be kept, before any work.
+/// Checks before any work whether the drive of a bench can be saved.
 ///
 /// # Errors
-/// [`BenchError`] with what [`run_and_keep`] would find out behind the load.
+/// Returns [`BenchError::Kept`] if not; so would [`run_and_keep`].
 pub fn check_keeping(spec: &BenchSpec) -> Result<(), BenchError> {
     let name = &spec.design.name;
     let Platform::KvDrive(_) = &spec.platform else {
@@ -127,8 +128,10 @@ fn device_of(spec: &BenchSpec) -> Result<&DeviceProfile, BenchError> {
     }
 }
 
-/// As [`super::run`], on a drive that comes to rest before the run, and is written to `file` then. `whole` is called when
-/// all of it is there, before the run begins.
+/// Like [`super::run`], but background work ends before the run, and the drive is then saved to
+/// `file`. `whole` is called once the file is complete, before the run begins.
+///
+/// Requires: [`BenchSpec::at_rest`].
 ///
 /// # Errors
 /// As [`super::run`], and [`BenchError::Kept`].
@@ -167,10 +170,13 @@ pub fn run_and_keep(
     run(&rt, spec, &target, prepared, watch)
 }
 
-/// The run of a bench on a drive that was kept.
+/// Executes the run of a bench on a saved drive.
+///
+/// Requires: [`BenchSpec::at_rest`].
 ///
 /// # Errors
-/// As [`super::run`]; [`BenchError::Kept`] if the drive was made of something else than the bench says, or damaged.
+/// As [`super::run`], and [`BenchError::Kept`] if the drive was loaded with other parameters than
+/// those of `spec`, or if the file is damaged.
 pub fn run_on_kept<R: Read>(
     spec: &BenchSpec,
     observer: &Rc<RefCell<dyn Observer>>,

@@ -1,4 +1,4 @@
-//! What went into runs differently.
+//! The inputs that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,17 @@ use serde_json::Value;
 
 use super::Finished;
 
-/// Something that went in, and what it was in each run.
+/// An input and its value in each run.
 pub(super) struct Difference {
     pub name: String,
-    /// In the order of the runs; `-` where there is none, or where a run without a result does not
-    /// tell.
+    /// The values in the order of the runs; `-` for a missing value. A run without a result has the
+    /// requested values.
     pub values: Vec<String>,
 }
 
 impl Difference {
-    /// The values as numbers where they are there, if all of those are numbers.
+    /// Returns the values as numbers, `None` for a missing value; returns `None` if any value is
+    /// not a number.
     pub(super) fn numbers(&self) -> Option<Vec<Option<f64>>> {
         let number = |text: &String| match text.as_str() {
             NONE => Some(None),
@@ -24,8 +25,8 @@ impl Difference {
         self.values.iter().map(number).collect()
     }
 
-    /// A rank for each run, the same for the same value: of numbers by size, of others as they
-    /// came.
+    /// Returns a rank for each run, the same for the same value. Numbers are ranked by size, other
+    /// values by first occurrence.
     pub(super) fn ranks(&self) -> Vec<usize> {
         let mut values: Vec<&String> = Vec::new();
         for value in &self.values {
@@ -41,38 +42,38 @@ impl Difference {
         self.values.iter().map(rank).collect()
     }
 
-    /// Whether it is the name of something: a drive, a job.
+    /// Whether the value is a name, such as that of a drive or of a job.
     pub(super) fn is_name(&self) -> bool {
         NAMES.contains(&self.name.as_str()) && ![RECORDS, SEED].contains(&self.name.as_str())
     }
 
-    /// The same, unless it is a key that the run does not have.
+    /// Returns the label of a run; `None` for a key that the run does not have.
     pub(super) fn label_if_any(&self, run: usize) -> Option<String> {
         (self.is_name() || self.values[run] != NONE).then(|| self.label(run))
     }
 
-    /// The value of a run, as a legend says it.
+    /// Returns the value of a run as it appears in a legend.
     pub(super) fn label(&self, run: usize) -> String {
         let value = &self.values[run];
         if self.is_name() { value.clone() } else { format!("{}={value}", self.name) }
     }
 }
 
-/// Stands where there is no value.
+/// The text for a missing value.
 pub(super) const NONE: &str = "-";
 
 pub(super) const SEED: &str = "seed";
 const RECORDS: &str = "records";
 
-/// What results name beside their inputs.
+/// The fields of a result that are compared besides its inputs.
 const NAMES: [&str; 8] =
     ["configuration", "design", "device", "profile", "job", "workload", RECORDS, SEED];
 
-/// Properties that are among the names or options already.
+/// Properties that repeat a name or an option.
 const SAID: [&str; 3] = ["recordcount", "threadcount", "target"];
 
-/// The inputs that differ between runs. A key of a file is not told where the file's name tells it:
-/// where no two runs have a file of one name with different values of the key.
+/// Returns the inputs that differ between runs. Omits the keys of a file that its name determines:
+/// no two runs have files of the same name with different values of such a key.
 pub(super) fn between(runs: &[Finished]) -> Vec<Difference> {
     let named = NAMES.into_iter().filter_map(|name| {
         difference(runs, name, runs.iter().map(|run| run.json.get(name).map(text)).collect())
@@ -92,8 +93,9 @@ pub(super) fn between(runs: &[Finished]) -> Vec<Difference> {
     named.chain(of_inputs).collect()
 }
 
-/// Paths of inputs that are one: designs and drives of different kinds have the same key at
-/// different places (`engine.gc_start`, `hash.gc_start`), and no run has two of them.
+/// Groups the paths of inputs that share a column: designs and drives of different kinds have the
+/// same key at different paths (`engine.gc_start`, `hash.gc_start`), and no run has two of these
+/// paths.
 fn columns<'a>(told: &[&'a String], inputs: &[BTreeMap<String, String>]) -> Vec<Vec<&'a String>> {
     let excludes = |a: &str, b: &str| {
         kind(a) == kind(b)
@@ -111,7 +113,8 @@ fn columns<'a>(told: &[&'a String], inputs: &[BTreeMap<String, String>]) -> Vec<
     columns
 }
 
-/// The key without the kind of its file, unless two kinds of files have one of that name.
+/// Returns the key without the kind of its file, or the whole path if several columns would have
+/// this name.
 fn column_name<'a>(paths: &[&'a String], columns: &[Vec<&String>]) -> &'a str {
     let name = short(paths);
     let same = columns.iter().filter(|other| short(other) == name);
@@ -133,12 +136,13 @@ fn last(input: &str) -> &str {
     input.rsplit_once('.').map_or(input, |(_, last)| last)
 }
 
-/// A key without the kind of its file.
+/// Returns the path of a key without the kind of its file.
 fn after_kind(input: &str) -> &str {
     input.split_once('.').map_or(input, |(_, rest)| rest)
 }
 
-/// Whether the name of its file says so already, or another name.
+/// Whether an input needs no column of its own, because a name or another input determines its
+/// value.
 fn is_told(runs: &[Finished], inputs: &[BTreeMap<String, String>], input: &str) -> bool {
     let (kind, key) = input.split_once('.').unwrap_or((input, ""));
     if ["name", "description"].contains(&key) || SAID.contains(&key) {
@@ -158,8 +162,8 @@ fn is_told(runs: &[Finished], inputs: &[BTreeMap<String, String>], input: &str) 
     has_other_names && !is_varied && key != "operationcount"
 }
 
-/// A column of results, if it is not the same in all runs. A run without a result has what
-/// it was asked for.
+/// Returns the values of an input, unless all runs have the same. A run without a result has the
+/// requested value.
 fn difference(runs: &[Finished], name: &str, values: Vec<Option<String>>) -> Option<Difference> {
     let values = runs.iter().zip(values).map(|(run, value)| match value {
         None if !run.has_result() => run.asked(name).map(Some),
@@ -186,7 +190,7 @@ fn flatten(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
                 flatten(value, &path, all);
             }
         }
-        // Streams of a job: by the key that differs, and by their names where there are several.
+        // Streams of a job: the path has the name of the stream only if there are several.
         Value::Array(tables) if !tables.is_empty() && tables.iter().all(Value::is_object) => {
             for (table, number) in tables.iter().zip(1..) {
                 let name = table["name"].as_str().map_or_else(|| number.to_string(), str::to_owned);

@@ -1,39 +1,41 @@
-//! A result that was written, read again.
+//! Finished runs, parsed from their files.
 
 use serde_json::Value;
 
 use super::lacking::Failure;
 use super::numbers::{self, Number};
 
-/// A result with its curves, or why there is none.
+/// A result with its curves, or the reason why there is no result.
 pub struct Finished {
-    /// What it is called beside others.
+    /// Name in the comparison.
     pub name: String,
-    /// `result.json`; null where there is none.
+    /// `result.json`; null without a result.
     pub(super) json: Value,
-    /// Why there is no result.
+    /// The reason why there is no result.
     lack: Option<Failure>,
-    /// Whether it is of a job on a block drive.
+    /// Whether the run is a job on a block drive.
     pub(super) is_job: bool,
-    /// What came out.
+    /// The numbers of the result.
     pub(super) numbers: Vec<Number>,
-    /// Distributions of latencies in microseconds: values and the share at or below them.
+    /// Distributions of latencies: points of a latency in microseconds, and the share of operations
+    /// at or below it.
     pub(super) latencies: Vec<Curve>,
-    /// The 99th percentile of latencies, in microseconds, over seconds since the run began.
+    /// The p99 latency over time: points of seconds since the start of the run, and microseconds.
     pub(super) timelines: Vec<Curve>,
 }
 
-/// Points of something by name: `get`, or a stream and what it does.
+/// A named series of points. The name is that of an operation, such as `get`, or of a stream and
+/// its direction.
 pub(super) struct Curve {
     pub name: String,
     pub points: Vec<(f64, f64)>,
 }
 
 impl Finished {
-    /// A result from the texts of its files; without the curves that are not there.
+    /// Parses a result from the texts of its files. The curves of missing files are empty.
     ///
     /// # Errors
-    /// In words: that is no result, or not whole.
+    /// Returns a text if `result` is not a result, or if a CSV file is malformed.
     pub fn new(
         name: impl Into<String>,
         result: &str,
@@ -61,7 +63,7 @@ impl Finished {
         Ok(Self { name, json, lack, is_job, numbers, latencies, timelines })
     }
 
-    /// A run without a result.
+    /// Returns a run without a result.
     pub fn without_result(name: impl Into<String>, failure: Failure) -> Self {
         Self {
             name: name.into(),
@@ -74,17 +76,17 @@ impl Finished {
         }
     }
 
-    /// Whether there are numbers of it.
+    /// Whether the run has a result.
     pub fn has_result(&self) -> bool {
         self.lack.is_none()
     }
 
-    /// Whether it came to its end, and nothing went wrong.
+    /// Whether the run was completed without errors.
     pub fn is_whole(&self) -> bool {
         self.status() == DONE
     }
 
-    /// `done`, or what became of it.
+    /// Returns `done`, `failed`, `interrupted`, `refused` or `not run`.
     pub fn status(&self) -> &'static str {
         let is_to_its_end = matches!(self.json["interrupted"], Value::Null | Value::Bool(false));
         match &self.lack {
@@ -95,23 +97,23 @@ impl Finished {
         }
     }
 
-    /// Why it has no result, or what went wrong in it.
+    /// Returns the reason why there is no result, or the first failure of the run.
     pub fn reason(&self) -> Option<String> {
         let of_lack = self.lack.as_ref().map(|failure| failure.reason.clone());
         of_lack.or_else(|| self.failure())
     }
 
-    /// The value of a key that it was asked for, if it has no result that tells.
+    /// Returns the requested value of a key, if the run has no result.
     pub(super) fn asked(&self, key: &str) -> Option<String> {
         self.lack.as_ref()?.asked(key)
     }
 
-    /// The number of that name.
+    /// Returns the number with this name.
     pub(super) fn number(&self, name: &str) -> Option<&Number> {
         self.numbers.iter().find(|number| number.name == name)
     }
 
-    /// Its name, and that it is not whole, if so.
+    /// Returns the name, with the status unless that is `done`.
     pub(super) fn shown_name(&self) -> String {
         match self.status() {
             DONE => self.name.clone(),
@@ -119,7 +121,8 @@ impl Finished {
         }
     }
 
-    /// What went wrong in it: its numbers are of what was done until then, or of answers that are no answers.
+    /// Returns the first wrong answer or the first error of the run. The numbers of such a run are
+    /// not comparable: they cover only the operations before the error, or include wrong answers.
     pub(super) fn failure(&self) -> Option<String> {
         let found = &self.json["verification"];
         let words = |field: &str| found[field].as_str().map(str::to_owned);
@@ -132,10 +135,10 @@ impl Finished {
     }
 }
 
-/// The status of a run that came to its end.
+/// The status of a run that was completed without errors.
 const DONE: &str = "done";
 
-/// Rows of a CSV file of ours as cells by heading.
+/// A row of a CSV file: cells by heading.
 type Row = Vec<(String, String)>;
 
 fn rows(csv: &str, file: &str) -> Result<Vec<Row>, String> {
@@ -153,7 +156,7 @@ fn rows(csv: &str, file: &str) -> Result<Vec<Row>, String> {
     lines.zip(2..).map(row).collect()
 }
 
-/// Cells of a line, quoted as RFC 4180 says.
+/// Splits a line into cells, with quotes as in RFC 4180.
 fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let (mut is_quoted, mut chars) = (false, line.chars().peekable());
@@ -180,7 +183,7 @@ fn number(row: &Row, heading: &str) -> Option<f64> {
     cell(row, heading)?.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The kind of operation, or the stream and what it does.
+/// Returns the name of the row's curve: the operation, or the stream and its direction.
 fn name(row: &Row) -> Option<String> {
     match (cell(row, "stream"), cell(row, "direction")) {
         (Some(stream), Some(direction)) => Some(format!("{stream}: {direction}")),

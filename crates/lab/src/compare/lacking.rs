@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lack {
-    /// It was refused before any run began.
+    /// The run was refused before any run began.
     #[serde(rename = "refused")]
     Refused,
-    /// It failed.
+    /// The run failed.
     #[serde(rename = "failed")]
     Failed,
-    /// It was not run, or not to its end.
+    /// The run was not started, or not completed.
     #[serde(rename = "not run")]
     NotRun,
 }
 
 impl Lack {
-    /// The word for it.
+    /// Returns the name of the reason.
     pub fn word(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -29,21 +29,21 @@ impl Lack {
     }
 }
 
-/// A run without a result: `failure.json` in the place of `result.json`.
+/// A run without a result: the contents of `failure.json`, which is in place of `result.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Version of this program.
     pub levelhead: String,
-    /// Why there is no result.
+    /// The kind of the reason.
     pub status: Lack,
-    /// The reason, in words.
+    /// The reason as text.
     pub reason: String,
-    /// The values that set it apart from the other runs of the sweep, by key.
+    /// The values that distinguish the run from the other runs of the sweep, by key.
     pub asked: BTreeMap<String, String>,
 }
 
 impl Failure {
-    /// A run without a result, which was asked for so.
+    /// Returns a run without a result; `asked` has the requested values by key.
     pub fn new(
         status: Lack,
         reason: impl Into<String>,
@@ -53,15 +53,15 @@ impl Failure {
         Self { levelhead, status, reason: reason.into(), asked: asked.into_iter().collect() }
     }
 
-    /// `failure.json`, read again.
+    /// Parses `failure.json`.
     ///
     /// # Errors
-    /// In words: it is none.
+    /// Returns a text if `text` is not a failure of a run.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|error| format!("it is no failure of a run: {error}"))
     }
 
-    /// The value of a key, which may be written as a part of its path.
+    /// Returns the requested value of a key. A key matches if it is the end of the other's path.
     pub(super) fn asked(&self, key: &str) -> Option<String> {
         let is_end = |whole: &str, end: &str| {
             whole.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

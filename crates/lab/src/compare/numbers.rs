@@ -1,21 +1,21 @@
-//! What came out of a run: the numbers of a result, by name.
+//! The numbers of a result, by name.
 
 use serde_json::Value;
 
 use super::number_text;
 use crate::resolution::{MARK, too_few_samples};
 
-/// A number.
+/// A number of a result.
 #[derive(Clone, Debug)]
 pub(super) struct Number {
-    /// What is counted, and in what.
+    /// The quantity and its unit.
     pub name: String,
     pub value: f64,
-    /// Whether it stands in the summary.
+    /// Whether the summary includes the number.
     pub is_key: bool,
-    /// Whether it is a percentile of too few samples.
+    /// Whether the number is a percentile of too few samples.
     pub is_thin: bool,
-    /// Whether it counts what happened, which may be nothing.
+    /// Whether the number counts events, of which there may be none.
     pub is_count: bool,
 }
 
@@ -36,9 +36,9 @@ const LATENCIES: [(&str, &str, bool); 7] = [
     ("max", "max_us", true),
 ];
 
-/// The number of operations a second.
+/// The name of the number of operations per second.
 pub(super) const THROUGHPUT: &str = "operations/s";
-/// Write amplification of the run, and of a set.
+/// The name of the write amplification of a run, or of a set.
 pub(super) const AMPLIFICATION: &str = "write amplification";
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Numbers {
     }
 }
 
-/// The numbers of a result of `levelhead bench`.
+/// Returns the numbers of a result of `levelhead bench`.
 pub(super) fn of_bench(json: &Value) -> Vec<Number> {
     let mut numbers = Numbers::default();
     numbers.add(THROUGHPUT, json["throughput_ops_per_second"].as_f64(), true);
@@ -87,7 +87,7 @@ pub(super) fn of_bench(json: &Value) -> Vec<Number> {
     numbers.latencies("load: put", &load["put"]);
     let flash = &json["flash"];
     let sum = |list: &Value| -> Option<f64> {
-        // A sum of nothing would be -0.
+        // The `sum` of no numbers would be -0.
         Some(list.as_array()?.iter().filter_map(Value::as_f64).fold(0.0, |sum, one| sum + one))
     };
     for (name, value) in [
@@ -107,14 +107,14 @@ pub(super) fn of_bench(json: &Value) -> Vec<Number> {
     ] {
         numbers.add(name, value, false);
     }
-    // In the summary the percentiles of the load have no place.
+    // The summary omits the percentiles of the load.
     for number in &mut numbers.0 {
         number.is_key &= !number.name.starts_with("load: ");
     }
     numbers.0
 }
 
-/// The clock of a store on files is the machine's.
+/// Returns the name of the run's duration: a store on files runs in real time.
 fn time_of_run(json: &Value) -> &'static str {
     if json["store"].is_object() { "real time of the run, s" } else { "virtual time of the run, s" }
 }
@@ -128,7 +128,7 @@ fn reads_per_get(json: &Value) -> Option<f64> {
     (gets > 0.0).then(|| reads / gets)
 }
 
-/// Write amplification of a drive whose job writes to several of its sets.
+/// Returns the write amplification of all sets together, if a job writes to several sets.
 fn amplification_of_sets(job: &Value) -> Option<f64> {
     let sets = job["sets"].as_array()?.iter();
     let numbers = sets.filter_map(|set| {
@@ -140,8 +140,9 @@ fn amplification_of_sets(job: &Value) -> Option<f64> {
     (numbers.len() > 1).then(|| programmed / written)
 }
 
-/// The name of a stream, as it stands before a direction. The only stream of a job that has the job's
-/// name, as of a command line, is called nothing: so numbers of several jobs have the same names.
+/// Returns the part of a number's name before the direction: the name of the stream. The part is
+/// empty if the job's only stream has the name of the job, as on a command line, so that numbers of
+/// several such jobs have the same names.
 pub(super) fn before_direction(job: &Value, stream: &Value) -> String {
     let is_only = job["streams"].as_array().is_some_and(|streams| streams.len() == 1);
     if is_only && stream["name"] == job["job"] {
@@ -150,7 +151,7 @@ pub(super) fn before_direction(job: &Value, stream: &Value) -> String {
     format!("{}: ", stream["name"].as_str().unwrap_or("stream"))
 }
 
-/// The numbers of a result of `levelhead device`.
+/// Returns the numbers of a result of `levelhead device`.
 pub(super) fn of_job(json: &Value) -> Vec<Number> {
     let mut numbers = Numbers::default();
     for stream in json["streams"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The page of results side by side.
+//! The page of a comparison.
 
 mod by_number;
 
@@ -12,11 +12,11 @@ use super::{Finished, SideBySide};
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Report, Series, Stretch, Unit};
 use by_number::by_numbers;
 
-/// More lines than this in one plot are told apart by nobody.
+/// Maximum number of lines in a plot; more cannot be told apart.
 const MOST_LINES: usize = 12;
-/// More bars than this in one plot run together.
+/// Maximum number of bars in a plot; more would merge into each other.
 pub(super) const MOST_BARS: usize = 48;
-/// Longest id, which names files.
+/// Maximum length of an id before its suffix; ids are file names.
 const MOST_LETTERS: usize = 100;
 
 pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
@@ -45,7 +45,7 @@ pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
     }
 }
 
-/// How many runs there are, and what became of those that did not come to their end.
+/// Returns the number of runs, and the numbers of runs that were not completed, by status.
 fn scale(of: &SideBySide) -> String {
     let count = |status: &str| of.runs.iter().filter(|run| run.status() == status).count();
     let others = ["interrupted", "failed", "refused", "not run"];
@@ -58,7 +58,7 @@ fn scale(of: &SideBySide) -> String {
     if others.is_empty() { runs } else { format!("{runs}: {}", others.join(", ")) }
 }
 
-/// The figures, none of whose ids is another's or too long for a file.
+/// Gives each figure a unique id that is short enough for the name of a file.
 fn with_own_ids(mut figures: Vec<Figure>) -> Vec<Figure> {
     let mut taken = BTreeSet::new();
     for figure in &mut figures {
@@ -75,18 +75,20 @@ fn with_own_ids(mut figures: Vec<Figure>) -> Vec<Figure> {
     figures
 }
 
-/// An id of a figure made of a name.
+/// Returns an id of a figure: `prefix`, and `name` in lower case with `-` for all characters but
+/// letters and digits.
 fn id(prefix: &str, name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     format!("{prefix}-{}", name.chars().map(letter).collect::<String>())
 }
 
-/// A name of what a number is of: all of `reads: read operations/s` but the end.
+/// Returns the subject of a number: its name without `end`, such as `reads: read` of
+/// `reads: read operations/s`.
 fn subject<'a>(name: &'a str, end: &str) -> &'a str {
     name.strip_suffix(end).unwrap_or(name).trim_end_matches([' ', ':'])
 }
 
-/// Bars of each number whose name ends so, a group for each run.
+/// Returns bars for each number whose name ends with `end`, with a group per run.
 fn bars(of: &SideBySide, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
     let names: Vec<String> =
         of.number_names().into_iter().filter(|name| name.ends_with(end)).collect();
@@ -121,7 +123,7 @@ fn bars(of: &SideBySide, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
     parts.filter(|part| !part.items.is_empty()).map(figure).collect()
 }
 
-/// Names of the curves that `pick` gives, each once.
+/// Returns the names of the curves that `pick` returns, each once.
 fn curve_names(of: &SideBySide, pick: fn(&Finished) -> &[super::finished::Curve]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for curve in of.runs.iter().flat_map(pick) {
@@ -132,7 +134,7 @@ fn curve_names(of: &SideBySide, pick: fn(&Finished) -> &[super::finished::Curve]
     names
 }
 
-/// A line for each run that has such a curve, in as many figures as it takes.
+/// Returns a line for each run that has a curve of this name, in as many figures as necessary.
 fn lines(
     of: &SideBySide,
     name: &str,
@@ -168,7 +170,8 @@ fn distributions(of: &SideBySide) -> Vec<Figure> {
     names.into_iter().flat_map(of_name).collect()
 }
 
-/// When sets were in their deterministic windows, if all runs took them there at the same instants.
+/// Returns the deterministic windows of the sets, if they are the same in all runs; otherwise
+/// nothing.
 fn windows(of: &SideBySide) -> Vec<Stretch> {
     let all: Vec<Vec<Stretch>> =
         of.runs.iter().filter(|run| run.has_result()).map(deterministic).collect();
@@ -176,7 +179,8 @@ fn windows(of: &SideBySide) -> Vec<Stretch> {
     if is_same { all.into_iter().next().unwrap_or_default() } else { Vec::new() }
 }
 
-/// From each command that took a set into its deterministic window to the next one of that set.
+/// Returns the time from each entry of a set into its deterministic window until the next command
+/// to that set.
 fn deterministic(run: &Finished) -> Vec<Stretch> {
     let all: &[Value] = run.json["windows"].as_array().map_or(&[], Vec::as_slice);
     let entered = |window: &&Value| window["to"] == "DTWIN";

@@ -1,43 +1,43 @@
-//! Which runs share a figure, where there are too many of them for one.
+//! The division of runs among several figures, if there are too many for one.
 
 use std::collections::BTreeSet;
 
 use super::SideBySide;
 use super::differences::{Difference, SEED};
 
-/// More figures than this of one thing are read by nobody.
+/// Maximum number of figures of the same quantity.
 const MOST_PARTS: usize = 12;
 
 /// The items of one figure.
 pub(super) struct Part<T> {
-    /// The names that its runs have in common, if there are other figures of the same thing.
+    /// The names that the runs have in common; `None` if there is no other figure of the same
+    /// quantity.
     pub name: Option<String>,
     pub items: Vec<T>,
-    /// Says what is left out.
+    /// A sentence about omitted items.
     note: Option<String>,
 }
 
 impl<T> Part<T> {
-    /// The same with something else for each item.
+    /// Returns the part with each item converted by `change`.
     pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> Part<U> {
         let items = self.items.into_iter().map(change).collect();
         Part { name: self.name, items, note: self.note }
     }
 
-    /// A title or an id with the part's name.
+    /// Returns a title or an id with the part's name.
     pub(super) fn named(&self, text: &str) -> String {
         self.name.as_ref().map_or(text.to_owned(), |name| format!("{text}, {name}"))
     }
 
-    /// A caption that says what is left out.
+    /// Returns a caption with the sentence about omitted items.
     pub(super) fn captioned(&self, text: &str) -> String {
         self.note.as_ref().map_or(text.to_owned(), |note| format!("{text} {note}"))
     }
 }
 
-/// Deals out `items` so that no figure has more than `most` of them: by drive, job and the like
-/// where they differ, and beyond that evenly chosen ones. `run` gives one of the runs that an item
-/// is of.
+/// Divides `items` into figures of at most `most` items: by the names of drive, job and so on if
+/// these differ, and then by an even selection. `run` returns one of the runs of an item.
 pub(super) fn parts<T>(
     of: &SideBySide,
     items: Vec<T>,
@@ -68,7 +68,7 @@ pub(super) fn parts<T>(
     parts.into_iter().map(|part| thinned(part, most, seed.as_deref())).collect()
 }
 
-/// Those of the first seed, where there are several.
+/// Returns the items of the first seed, with a sentence about this if there are several seeds.
 fn of_one_seed<T>(
     of: &SideBySide,
     items: Vec<T>,
@@ -83,8 +83,8 @@ fn of_one_seed<T>(
     (kept, words)
 }
 
-/// The names by which items fall into several parts, and not too many: all names together, or one
-/// of them.
+/// Returns the names that divide the items into several figures, but not too many: all names
+/// together, or one of them; nothing if none does.
 fn dividing<'a, T>(
     of: &'a SideBySide,
     items: &[T],
@@ -107,7 +107,7 @@ fn dividing<'a, T>(
     choices.find(is_right).unwrap_or_default()
 }
 
-/// The same with `most` items at most, from the first to the last.
+/// Reduces a part to at most `most` items, which are evenly selected from the first to the last.
 fn thinned<T>(mut part: Part<T>, most: usize, seed: Option<&str>) -> Part<T> {
     let all = part.items.len();
     let mut notes: Vec<String> = seed.map(str::to_owned).into_iter().collect();

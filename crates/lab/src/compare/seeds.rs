@@ -1,4 +1,4 @@
-//! Runs that differ in nothing but the seed: the mean of each number, and its confidence interval.
+//! Runs that differ only in the seed: the mean of each number, and its confidence interval.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::report::Table;
 use crate::resolution::MARK;
 use crate::statistics::Estimate;
 
-/// Runs of several seeds.
+/// Runs that differ only in the seed.
 pub(super) struct OverSeeds {
     name: String,
-    /// The values that set them apart from the others, in the order of these differences.
+    /// The values of the other differences, in the order of these.
     values: Vec<String>,
-    /// How many runs came to their end.
+    /// Number of runs that were completed without errors.
     seeds: usize,
     numbers: BTreeMap<String, OfNumber>,
 }
 
 struct OfNumber {
     estimate: Estimate,
-    /// Whether it is a percentile of too few samples in any of the runs.
+    /// Whether the number is a percentile of too few samples in any of the runs.
     is_thin: bool,
 }
 
 impl OverSeeds {
-    /// The number with its interval, for people.
+    /// Returns the mean and its interval as text for people.
     fn text(&self, number: &str) -> String {
         let Some(OfNumber { estimate, is_thin }) = self.numbers.get(number) else {
             return differences::NONE.to_owned();
@@ -38,12 +38,12 @@ impl OverSeeds {
     }
 }
 
-/// The differences but for the seed.
+/// Returns all differences except the seed.
 fn others(of: &SideBySide) -> impl Iterator<Item = &Difference> {
     of.differences.iter().filter(|difference| difference.name != differences::SEED)
 }
 
-/// The groups of runs that differ in their seeds alone; none if no two runs do.
+/// Returns the groups of runs that differ only in their seeds; nothing if no group has two runs.
 pub(super) fn over_seeds(of: &SideBySide) -> Vec<OverSeeds> {
     let is_seed = |difference: &Difference| difference.name == differences::SEED;
     let Some(seed) = of.differences.iter().position(is_seed) else { return Vec::new() };
@@ -62,7 +62,7 @@ pub(super) fn over_seeds(of: &SideBySide) -> Vec<OverSeeds> {
 fn numbers(of: &SideBySide, names: &[String], runs: &[usize]) -> BTreeMap<String, OfNumber> {
     let estimate = |name: &String| {
         let found: Vec<_> = runs.iter().filter_map(|run| of.runs[*run].number(name)).collect();
-        // A mean over some of the seeds only would be of those that happen to have it.
+        // A mean over some of the seeds would cover only the runs that happen to have the number.
         if found.len() < runs.len() {
             return None;
         }
@@ -73,7 +73,7 @@ fn numbers(of: &SideBySide, names: &[String], runs: &[usize]) -> BTreeMap<String
     names.iter().filter_map(estimate).collect()
 }
 
-/// A row for each group, with the numbers of the summary.
+/// Returns a table with a row per group and the numbers of the summary; `None` without groups.
 pub(super) fn table(of: &SideBySide, groups: &[OverSeeds]) -> Option<Table> {
     let names: Vec<String> = of.number_names().into_iter().filter(|name| of.is_key(name)).collect();
     let headings = ["over seeds", "seeds"].into_iter().map(str::to_owned);
@@ -89,7 +89,8 @@ pub(super) fn table(of: &SideBySide, groups: &[OverSeeds]) -> Option<Table> {
     })
 }
 
-/// A row for each group, with every number: its mean and the half of its interval.
+/// Returns a CSV with a row per group and all numbers: the mean, and half the width of its
+/// interval.
 pub(super) fn csv(of: &SideBySide, groups: &[OverSeeds]) -> Option<String> {
     let names = of.number_names();
     let headings = [String::from("runs")]
@@ -113,7 +114,7 @@ pub(super) fn csv(of: &SideBySide, groups: &[OverSeeds]) -> Option<String> {
     (!groups.is_empty()).then(|| crate::report::csv(headings, rows))
 }
 
-/// The same for programs.
+/// Returns the same numbers for programs.
 pub(super) fn json(of: &SideBySide, groups: &[OverSeeds]) -> Value {
     let one = |group: &OverSeeds| {
         let inputs = others(of).map(|difference| difference.name.as_str()).zip(&group.values);

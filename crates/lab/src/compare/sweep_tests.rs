@@ -1,10 +1,10 @@
-//! Sweeps: keys that differ together, runs without a result, seeds, and many runs.
+//! Tests of sweeps: several keys that differ, runs without a result, seeds, and many runs.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A bench whose design and device have a key each.
+/// Returns a bench whose design and device have one key each.
 fn bench(name: &str, design: (&str, f64), device: (&str, f64), seed: u64, rate: f64) -> Finished {
     let result = json!({
         "levelhead": "0", "design": design.0, "device": device.0, "workload": "a",
@@ -58,7 +58,7 @@ fn json_of(files: &[(String, String)], name: &str) -> Value {
     serde_json::from_str(file(files, name)).expect("it is JSON")
 }
 
-/// A job that collected so many superblocks.
+/// Returns a job that collected `collections` superblocks.
 fn collecting(seed: u64, collections: u64) -> Finished {
     let mut run = job(&format!("seed {seed}"), "randwrite", 1);
     run.json["seed"] = seed.into();
@@ -88,7 +88,7 @@ fn a_key_is_told_though_jobs_differ_too() {
         "{csv}"
     );
     assert!(csv.contains("\n\"randwrite, iodepth=16\",done,,randwrite,16,160,"), "{csv}");
-    // Keys that the name of a job tells have no column of their own.
+    // Keys that the name of a job determines have no column.
     assert!(!csv.contains("stream.rw"), "{csv}");
     let lines = file(&files, "by-stream-depth-stream--read--throughput.csv");
     assert_eq!(lines.matches("\nrandread,").count(), 3, "{lines}");
@@ -126,7 +126,7 @@ fn keys_of_two_designs_and_two_devices_have_columns_and_figures() {
     let files = page(runs);
     let csv = file(&files, "runs.csv");
     let header = "run,status,reason,design,device,engine.gc_start,controller.command_us,";
-    // Keys are in the order of their files, and what a name tells (levels) is not said again.
+    // Keys are in the order of their files, and a key that a name determines (`levels`) is omitted.
     let columns = ["design", "device", "controller.command_us", "engine.gc_start"];
     let first: Vec<&str> = csv.lines().next().unwrap_or_default().split(',').take(7).collect();
     assert!(columns.iter().all(|column| first.contains(column)), "{header} {first:?}");
@@ -202,7 +202,7 @@ fn seeds_give_means_with_their_intervals() {
         }
     }
     let sweep = SideBySide::new(runs, true).expect("runs of one kind");
-    // 100 times Student's 4.3027, over the root of 3.
+    // 100 times Student's 4.3027, divided by the square root of 3.
     let table = sweep.table();
     assert!(table.contains("| engine.gc_start=0.05 |     3 |"), "{table}");
     assert!(table.contains("200 \u{b1} 248"), "{table}");
@@ -229,7 +229,7 @@ fn percentiles_of_too_few_samples_are_marked() {
     let runs = [1, 2].map(|n| bench(&n.to_string(), ("pink", f64::from(n)), ("a", 5.0), 1, 100.0));
     let sweep = SideBySide::new(runs.into(), true).expect("two benches");
     let table = sweep.table();
-    // Of 5000 gets 5 lie beyond p99.9, and 50 beyond p99.
+    // Of 5000 gets, 5 are slower than p99.9 and 50 slower than p99.
     assert!(table.contains(" 30* |") && table.contains(" 10 |"), "{table}");
     assert!(table.contains("\n* rests on too few samples"), "{table}");
     let files = sweep.files("Sweep", "levelhead bench").expect("a page");

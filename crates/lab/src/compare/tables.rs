@@ -1,4 +1,4 @@
-//! Results side by side as tables, and as one for programs.
+//! The tables of a comparison, and their data for programs.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{Finished, MOST_COLUMNS, SideBySide, change, seeds};
 use crate::report::Table;
 use crate::resolution::{MARK, MEANING};
 
-/// All tables of the page.
+/// Returns all tables of the page.
 pub(super) fn all(of: &SideBySide) -> Vec<Table> {
     let mut tables = vec![summary(of)];
     tables.extend(seeds::table(of, &of.over_seeds));
@@ -29,7 +29,7 @@ pub(super) fn has_mark(table: &Table) -> bool {
     cells.any(|cell| cell.contains(MARK))
 }
 
-/// A row for each run.
+/// Returns a table with a row per run.
 pub(super) fn summary(of: &SideBySide) -> Table {
     let shown: &[Difference] = if of.names_tell { &[] } else { &of.differences };
     let names: Vec<String> = of.number_names().into_iter().filter(|name| of.is_key(name)).collect();
@@ -50,7 +50,7 @@ pub(super) fn summary(of: &SideBySide) -> Table {
     }
 }
 
-/// A row for each number, a column for each run.
+/// Returns a table with a row per number and a column per run.
 pub(super) fn numbers(of: &SideBySide) -> Table {
     let names = of.runs.iter().map(Finished::shown_name);
     let different = of.differences.iter().map(|difference| {
@@ -74,7 +74,7 @@ pub(super) fn numbers(of: &SideBySide) -> Table {
     }
 }
 
-/// A row for each run that did not come to its end as it was meant to.
+/// Returns a table with a row for each run that was not completed without errors.
 fn unfinished(of: &SideBySide) -> Option<Table> {
     let row = |run: &Finished| {
         let reason = run.reason().unwrap_or_default();
@@ -89,7 +89,7 @@ fn unfinished(of: &SideBySide) -> Option<Table> {
     })
 }
 
-/// A row for each run with what became of it, what went in differently, and every number.
+/// Returns a CSV with a row per run: its status, the inputs that differ, and all numbers.
 pub(super) fn csv(of: &SideBySide) -> String {
     let differences = of.differences.iter().map(|difference| difference.name.clone());
     let names = of.number_names();
@@ -106,7 +106,7 @@ pub(super) fn csv(of: &SideBySide) -> String {
     crate::report::csv(header, rows)
 }
 
-/// The runs for programs: of each what the CSV has.
+/// Returns the runs for programs, with the data of the CSV.
 pub(super) fn json(of: &SideBySide) -> Value {
     let one = |(i, run): (usize, &Finished)| {
         let inputs = of.differences.iter().map(|d| (d.name.clone(), d.values[i].clone().into()));

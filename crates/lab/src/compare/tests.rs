@@ -1,4 +1,4 @@
-//! Results side by side, from texts as the program writes them.
+//! Tests of comparisons, on texts in the format that the program writes.
 
 use super::*;
 

@@ -1,41 +1,45 @@
-//! Where an operation of a trace goes on the part of a drive that it is replayed on: plain arithmetic.
+//! The mapping from addresses of a trace to the part of a drive on which it is replayed: plain
+//! arithmetic.
 //!
-//! Offsets are divided by a factor (fio's `replay_scale`) and brought down to a multiple (`replay_align`), if that is asked
-//! for. What reads or writes a part of a block goes to the whole block; of what is trimmed only whole blocks count. What lies beyond the
-//! part begins again at its beginning, and an operation that would reach beyond its end, or that of a set, ends with it.
+//! Offsets are divided by a factor (fio's `replay_scale`) and rounded down to a multiple
+//! (`replay_align`), if requested. A read or write of a part of a block covers the whole block; of
+//! a trim only whole blocks count. Addresses beyond the part wrap around to its beginning. An
+//! operation that would cross the end of the part, or of its range in a set, is shifted so that it
+//! ends there.
 
 use block::BLOCK_BYTES;
 use workload::trace::block::{BlockOp, BlockRecord};
 
-/// The part that a trace is replayed on: a stretch of each of some sets, one set behind the other.
+/// The part of a drive on which a trace is replayed: a range of blocks in each of some sets, one
+/// set after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Addresses {
-    /// How many sets.
+    /// The number of sets.
     pub sets: u64,
-    /// Blocks of the stretch.
+    /// Blocks of the range in each set.
     pub length: u64,
-    /// Offsets are divided by this.
+    /// The divisor of offsets.
     pub scale: u64,
-    /// They are brought down to a multiple of so many bytes.
+    /// Offsets are rounded down to a multiple of this many bytes.
     pub align: u64,
 }
 
-/// Blocks that an operation goes to.
+/// The blocks of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stretch {
-    /// Which of the sets.
+    /// The index of the set.
     pub set: usize,
-    /// From the beginning of its stretch.
+    /// The first block, counted from the beginning of the range in the set.
     pub first: u64,
     pub blocks: u64,
-    /// It lay beyond the part.
+    /// Whether the operation crossed the end of the part, or was beyond it.
     pub is_wrapped: bool,
-    /// It did not begin and end with blocks.
+    /// Whether the operation did not begin and end at block boundaries.
     pub is_widened: bool,
 }
 
 impl Addresses {
-    /// Where an operation on bytes goes; nothing if it trims no whole block.
+    /// Returns the blocks of an operation on bytes; `None` for a trim that covers no whole block.
     pub(super) fn of(&self, record: &BlockRecord) -> Option<Stretch> {
         let whole = u64::from(BLOCK_BYTES);
         let offset = record.offset / self.scale / self.align * self.align;

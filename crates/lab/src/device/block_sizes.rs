@@ -1,4 +1,4 @@
-//! Several block sizes in one stream, in fio's words `bssplit` and `bsrange`.
+//! Several block sizes in one stream: fio's `bssplit` and `bsrange`.
 
 use std::fmt::{self, Write};
 
@@ -9,33 +9,33 @@ use serde::de::{self, Deserialize, Deserializer};
 use super::per_direction::PerDirection;
 use crate::units::parse_bytes;
 
-/// Most bytes of an operation.
+/// The maximum number of bytes of an operation.
 pub(super) const MAX_BLOCK_BYTES: u64 = 16 << 20;
-/// How far percentages may miss 100, for the sake of rounded thirds.
+/// The allowed difference of a sum of percentages from 100: thirds are rounded.
 const ROUNDING: f64 = 0.2;
 
-/// How many of a stream's operations have which size: `4k/60:64k/30:1m/10`. Sizes without a share take what the others
-/// leave, each alike.
+/// The shares of sizes in the operations of a stream: `4k/60:64k/30:1m/10`. Sizes without a share
+/// divide the rest equally.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockSplit {
-    /// Bytes, and the percentage of the operations that have so many.
+    /// Sizes in bytes, and their shares of the operations in percent.
     shares: Vec<(u64, f64)>,
 }
 
-/// Sizes between two, each alike: `4k-64k`, in steps of the smallest.
+/// A range of sizes, all equally frequent: `4k-64k`, in steps of the smallest size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockRange {
-    /// The smallest, in bytes.
+    /// The smallest size, in bytes.
     pub least: u64,
-    /// The largest, in bytes.
+    /// The largest size, in bytes.
     pub most: u64,
 }
 
 impl BlockSplit {
-    /// Reads fio's words.
+    /// Parses the notation of fio.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Returns the problem as text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<_> = text.split(':').map(size_and_share).collect::<Result<_, _>>()?;
         let given: f64 = parts.iter().filter_map(|(_, percent)| *percent).sum();
@@ -54,7 +54,7 @@ impl BlockSplit {
     }
 }
 
-/// `64k/30`, `64k/` and `64k`.
+/// Parses `64k/30`, `64k/` or `64k`.
 fn size_and_share(part: &str) -> Result<(u64, Option<f64>), String> {
     let (size, percent) = part.split_once('/').unwrap_or((part, ""));
     let bytes = whole_blocks(size)?;
@@ -77,10 +77,10 @@ fn whole_blocks(text: &str) -> Result<u64, String> {
 }
 
 impl BlockRange {
-    /// Reads fio's words.
+    /// Parses the notation of fio.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// Returns the problem as text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bounds = text.split_once('-').or_else(|| text.split_once(':'));
         let (least, most) =
@@ -109,7 +109,7 @@ impl fmt::Display for BlockRange {
     }
 }
 
-/// Bytes as fio writes them.
+/// Formats bytes in the notation of fio.
 pub(super) fn short(bytes: u64) -> String {
     let mut text = String::new();
     let (unit, letter) =
@@ -118,9 +118,9 @@ pub(super) fn short(bytes: u64) -> String {
     text
 }
 
-/// What fio's words for the sizes of operations are read into.
+/// A type for sizes of operations that fio writes as text.
 pub(super) trait FioSizes: Clone + Sized {
-    /// Reads them.
+    /// Parses the notation of fio.
     fn read(text: &str) -> Result<Self, String>;
 }
 
@@ -136,7 +136,8 @@ impl FioSizes for BlockRange {
     }
 }
 
-/// Reads them for each direction: `64k/40:1m/60,1m/100` for reads, and for writes and trims.
+/// Deserializes sizes by direction: `64k/40:1m/60,1m/100` is one split for reads, and one for
+/// writes and trims.
 pub(super) fn of_directions<'de, T: FioSizes, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<PerDirection<T>>, D::Error> {
@@ -146,14 +147,14 @@ pub(super) fn of_directions<'de, T: FioSizes, D: Deserializer<'de>>(
     parsed.map(Some).map_err(de::Error::custom)
 }
 
-/// Sizes of a stream's operations, in blocks.
+/// The sizes of a stream's operations, in blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Sizes {
-    /// All of one.
+    /// One size for all operations.
     One(u64),
-    /// Sizes, each with the sum of the shares up to it, of 1.
+    /// Sizes, each with the sum of the shares up to and including it, from 0 to 1.
     Split(Vec<(u64, f64)>),
-    /// From 1 to so many times the smallest.
+    /// Multiples of the smallest size, from 1 to `steps` times.
     Range { least: u64, steps: u64 },
 }
 
@@ -176,7 +177,7 @@ impl Sizes {
         Self::Range { least, steps: range.most / range.least }
     }
 
-    /// The mean, in blocks.
+    /// Returns the mean, in blocks.
     pub(super) fn mean(&self) -> f64 {
         match self {
             Self::One(blocks) => *blocks as f64,
@@ -194,7 +195,7 @@ impl Sizes {
         }
     }
 
-    /// The smallest: operations begin at multiples of it.
+    /// Returns the smallest size. Operations begin at its multiples.
     pub(super) fn least(&self) -> u64 {
         match self {
             Self::One(blocks) | Self::Range { least: blocks, .. } => *blocks,
@@ -210,7 +211,7 @@ impl Sizes {
         }
     }
 
-    /// The size of the next operation. Where there is one size nothing is drawn.
+    /// Draws the size of the next operation. A single size needs no random number.
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
             Self::One(blocks) => *blocks,
@@ -225,7 +226,7 @@ impl Sizes {
 }
 
 impl PerDirection<Sizes> {
-    /// The smallest of all: operations begin at multiples of it.
+    /// Returns the smallest size of all directions.
     pub(super) fn least(&self) -> u64 {
         self.each().map(|(_, sizes)| sizes.least()).into_iter().min().unwrap_or(1)
     }
@@ -234,7 +235,7 @@ impl PerDirection<Sizes> {
         self.each().map(|(_, sizes)| sizes.most()).into_iter().max().unwrap_or(1)
     }
 
-    /// Whether all operations have the same.
+    /// Whether all operations have the same size.
     pub(super) fn is_one(&self) -> bool {
         self.least() == self.most()
     }

@@ -1,4 +1,4 @@
-//! The built-in jobs, and what is wrong with a job whatever the drive is, in words.
+//! The built-in jobs, and the checks of a job that do not depend on the drive.
 
 use block::BLOCK_BYTES;
 use catalogue::bounds::{self, Number};
@@ -12,16 +12,17 @@ use super::size::Extent;
 use super::stream::{Rates, Rw, StreamSpec, default_block_bytes};
 use crate::units::printable;
 
-/// Most operations outstanding of a stream.
+/// The maximum number of outstanding operations of a stream.
 const MAX_DEPTH: u32 = 65_536;
-/// Most latencies to keep one by one.
+/// The maximum number of individual latencies to keep.
 const MAX_SAMPLES: usize = 100_000_000;
-/// Submission queues for I/O that an NVMe controller may have: each stream has one.
+/// The maximum number of I/O submission queues of an NVMe controller: each job of each stream has
+/// one.
 const MAX_STREAMS: u64 = 65_535;
-/// Longest run of an open loop without a time of its own, in seconds: thirty years, of the 584 that
-/// the clock has.
+/// The longest open loop without `duration_s`, in seconds: thirty years, of the 584 years of the
+/// clock.
 const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
-/// Longest time in a job, in seconds: ten days.
+/// The longest time in a job, in seconds: ten days.
 const MAX_SECONDS: f64 = 864_000.0;
 
 impl Entry for Job {
@@ -58,7 +59,7 @@ impl Entry for Job {
     }
 }
 
-/// Everything that is wrong with a job.
+/// Returns all problems of a job.
 pub(super) fn problems(job: &Job) -> Vec<String> {
     let texts = [("name", &job.name), ("description", &job.description)];
     let mut problems: Vec<_> =
@@ -105,7 +106,7 @@ const TIME: &str = "allowed are seconds from 0 to 864000";
 const NAME: &str = "name has control characters: leave them out";
 const SET: &str = "set = 0: sets are numbered from 1 on";
 
-/// What a stream is called in messages.
+/// Returns the name of a stream for messages.
 pub(super) fn place(index: usize, stream: &StreamSpec) -> String {
     let number = index + 1;
     if stream.name.is_empty() {
@@ -159,7 +160,7 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// The rates of an open loop.
+/// Checks the rates of an open loop.
 fn of_rates(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     let given = [
@@ -179,7 +180,7 @@ fn of_rates(stream: &StreamSpec) -> Vec<String> {
         return problems;
     };
     problems.extend(of_rate(stream, rates));
-    // Without a number of operations it is another problem that nothing ends them.
+    // Without a number of operations, another check reports the missing end.
     let has_number = stream.operations.is_some() || stream.bytes.is_some();
     let is_long = total > 0.0 && stream.operation_limit() as f64 / total > LONGEST_SECONDS;
     if stream.duration_s.is_none() && has_number && is_long {
@@ -192,7 +193,7 @@ fn of_rates(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// What is wrong with a rate.
+/// Returns the problem of the rates, if there is one.
 fn of_rate(stream: &StreamSpec, rates: Rates) -> Option<String> {
     let (name, unit, most, rates) = match rates {
         Rates::Total(rate) => ("operations_per_second", "operations", 1e9, rate.into()),
@@ -214,7 +215,7 @@ fn of_rate(stream: &StreamSpec, rates: Rates) -> Option<String> {
     ))
 }
 
-/// How many there are of it, and when they rest.
+/// Checks the number of jobs of a stream, and their pauses.
 fn of_jobs(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     if stream.numjobs == Some(0) {
@@ -236,7 +237,7 @@ fn of_jobs(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// Trims, sizes and where operations go.
+/// Checks trims, sizes and the distribution.
 fn of_pattern(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     let name = stream.rw.name();
@@ -259,7 +260,7 @@ fn of_pattern(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// What it replays, and what cannot be said besides.
+/// Checks the options of a replay, and those that are not allowed with it.
 fn of_replay(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     if stream.replay.is_none() {
@@ -330,7 +331,7 @@ fn of_replay(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// What ends a stream.
+/// Checks the end of a stream.
 fn of_end(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     match stream.duration_s {
@@ -363,7 +364,7 @@ fn of_end(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// The part of the set that it goes to.
+/// Checks the stream's part of the set.
 fn of_part(stream: &StreamSpec) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, extent) in [("offset", stream.offset), ("size", stream.size)] {
@@ -383,7 +384,7 @@ fn of_part(stream: &StreamSpec) -> Vec<String> {
     problems
 }
 
-/// How a stream stands to those before it.
+/// Checks the relation of a stream to earlier ones.
 fn of_order(streams: &[StreamSpec], index: usize) -> Vec<String> {
     let mut problems = Vec::new();
     let (before, stream) = (&streams[..index], &streams[index]);

@@ -1,4 +1,4 @@
-//! The runner on simulated drives, beside arithmetic.
+//! Jobs on simulated drives, compared with calculations.
 
 use block::BLOCK_BYTES;
 use ssd::SsdProfile;
@@ -23,7 +23,7 @@ fn stream(rw: Rw, operations: u64) -> StreamSpec {
     StreamSpec { operations: Some(operations), ..StreamSpec::new(rw) }
 }
 
-/// What a read takes that meets no other, by page type, in microseconds.
+/// Returns the latency of a read without contention, by page type, in microseconds.
 fn alone_us(profile: &SsdProfile) -> Vec<f64> {
     let (controller, timing) = (&profile.controller, &profile.flash.timing);
     let (geometry, block) = (&profile.flash.geometry, f64::from(BLOCK_BYTES));
@@ -230,7 +230,7 @@ fn reads_after_the_drive_has_left_its_window_stand_apart() {
         duration_s: Some(7.0),
         ..StreamSpec::new(Rw::RandRead)
     };
-    // The first of them ends the window, in the middle of it.
+    // The first write ends the window, in the middle of its time.
     let writes = StreamSpec {
         operations_per_second: Some(1_000.0),
         start_s: 5.5,

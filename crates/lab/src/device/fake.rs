@@ -1,4 +1,4 @@
-//! What the tests of this module share: a device whose times are plain, and a plain stream.
+//! A device with simple timing and a simple stream, for the tests of this module.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::block_sizes::Sizes;
 use super::plan::StreamPlan;
 use super::report::Direction;
 
-/// How long an operation takes.
+/// The duration of each operation.
 pub(super) const SERVICE: Nanos = Nanos::from_micros(10);
 /// Blocks of each of the two sets.
 pub(super) const BLOCKS: u64 = 1_000;
@@ -21,7 +21,7 @@ pub(super) fn set(number: u16) -> SetId {
     SetId::new(number).expect("not zero")
 }
 
-/// A stream of reads in order that takes what a test changes.
+/// Returns a stream of reads in order, for tests to change.
 pub(super) fn stream_plan() -> StreamPlan {
     StreamPlan {
         name: "stream".to_owned(),
@@ -49,18 +49,18 @@ pub(super) fn stream_plan() -> StreamPlan {
     }
 }
 
-/// A device of two sets that does so many operations at a time, each in [`SERVICE`].
+/// A device of two sets with `servers` operations at a time, each in [`SERVICE`].
 #[derive(Clone)]
 pub(super) struct Fake {
     handle: Handle,
-    /// Whoever has the last one keeps all others waiting.
+    /// One permit per server: while a test holds the last one, no operation proceeds.
     pub servers: Semaphore,
     blocks: Rc<RefCell<BTreeMap<(SetId, u64), Block>>>,
-    /// Writes are lost from this many on.
+    /// Writes that are still kept; later writes are lost.
     pub loses_after: Rc<Cell<u64>>,
-    /// Reads fail from this instant on.
+    /// Reads fail from this time.
     pub fails_at: Rc<Cell<Nanos>>,
-    /// What was asked for, in order.
+    /// The requests, in order.
     pub asked: Rc<RefCell<Vec<&'static str>>>,
 }
 
@@ -76,7 +76,8 @@ impl Fake {
         }
     }
 
-    /// Does `what` when a server is free, whoever waits for it; gives `result` of it.
+    /// Executes a request once a server is free, even if nothing awaits the request, and returns
+    /// `result`.
     fn serve<T: 'static>(
         &self,
         what: &'static str,

@@ -1,8 +1,8 @@
-//! Job files of fio: each section becomes a stream of a job's file in TOML.
+//! Job files of fio: each section becomes a stream of a TOML job file.
 //!
-//! A stream does to the drive what fio's job would do. An option that nothing depends on here is passed
-//! over, and told; one that something would depend on and that is not read is an error, so that no
-//! job is another one than its author meant. fio's documentation says what each option means.
+//! A stream acts on the drive as the fio job would. An option without effect on the simulation is
+//! ignored, with a note. An option that would have an effect, and that is not supported, is an
+//! error: a job never differs silently from its file. The documentation of fio defines the options.
 
 mod ini;
 mod section;
@@ -17,20 +17,20 @@ use serde_json::json;
 use super::Job;
 use section::Passed;
 
-/// A job, and what is to be said of how it was read.
+/// A job, and notes about options of its file.
 #[derive(Clone, Debug)]
 pub struct LoadedJob {
-    /// It.
+    /// The job.
     pub job: Loaded<Job>,
-    /// What of fio's job file was passed over, a line each.
+    /// Notes about ignored or different options of a fio job file, one line each.
     pub notes: Vec<String>,
 }
 
-/// A built-in job by name, or one from a file, of TOML or of fio's, by path; keys of it are
-/// overridden, and checked as if they stood in it.
+/// Loads the built-in job of this name, or the TOML or fio file at this path, with keys overridden.
+/// The overrides are checked as if they were in the file.
 ///
 /// # Errors
-/// What is wrong and what is allowed, in words.
+/// Returns an error with the problem and the allowed values.
 pub fn load_with(name_or_path: &str, overrides: &[Override]) -> Result<LoadedJob, CatalogueError> {
     let text = catalogue::text_of::<Job>(name_or_path)?;
     if ini::is_ini(&text) {
@@ -40,10 +40,11 @@ pub fn load_with(name_or_path: &str, overrides: &[Override]) -> Result<LoadedJob
     Ok(LoadedJob { job, notes: Vec::new() })
 }
 
-/// The text of a job file of fio's; `origin` says in messages where it came from, and names the job.
+/// Parses the text of a fio job file; `origin` is its source in messages, and gives the name of the
+/// job.
 ///
 /// # Errors
-/// What is wrong, in which line, and what to do, in words.
+/// Returns an error with the problem, its line, and a remedy.
 pub fn parse_with(
     origin: &str,
     text: &str,
@@ -72,7 +73,8 @@ pub fn parse_with(
         writeln!(toml, "[[stream]]\nname = {}\n{keys}", json!(name)).expect("a string takes it");
         names.push(name);
     }
-    // With an override nothing is said of lines, which are none of the file's.
+    // With an override, messages have no line numbers: lines of the generated TOML are not lines of
+    // the file.
     let name = Override::by_flag("name", &json!(name).to_string(), String::new());
     let overrides: Vec<Override> = std::iter::once(name).chain(overrides.iter().cloned()).collect();
     let mut job: Loaded<Job> = catalogue::parse_with(origin, &toml, &overrides)?;

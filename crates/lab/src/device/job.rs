@@ -1,17 +1,17 @@
-//! Jobs: what is done to a block drive, as TOML in the words of fio.
+//! Jobs: streams of operations on a block drive, as TOML with the terms of fio.
 //!
 //! ```toml
 //! name = "readers-and-a-writer"
 //! precondition = "random"      # or "sequential", "empty"
-//! fill = 0.9                   # of each set, before the job begins
+//! fill = 0.9                   # share of each set, written before the job
 //!
 //! [[stream]]
 //! name = "reads"
 //! set = 1                      # or "all"
-//! rw = "randread"              # read, write, rw, trim, trimwrite, and each with rand before it
+//! rw = "randread"              # read, write, rw, trim, trimwrite, also with the prefix rand
 //! random_distribution = "zipf:1.1"
-//! depth = 16                   # a closed loop of so many (fio: iodepth)
-//! duration_s = 2.0             # or operations, or bytes; the first that is reached ends it
+//! depth = 16                   # a closed loop of 16 outstanding operations (fio: iodepth)
+//! duration_s = 2.0             # or operations, or bytes; the first limit reached ends it
 //!
 //! [[stream]]
 //! name = "writes"
@@ -20,7 +20,7 @@
 //! rate_iops = 500              # an open loop; or rate = "2m", bytes per second
 //! duration_s = 2.0
 //!
-//! [[window]]                   # predictable-latency mode is on for the sets that are named here
+//! [[window]]                   # turns predictable-latency mode on for this set
 //! at_s = 4.0
 //! set = 1
 //! to = "dtwin"
@@ -35,64 +35,64 @@ use workload::trace::TraceError;
 use super::replay::Trace;
 use super::stream::StreamSpec;
 
-/// What is done to a block drive.
+/// A job on a block drive.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Its name in results.
+    /// The name in results.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     #[serde(default)]
     pub description: String,
-    /// What happened to the drive before.
+    /// The state of the drive before the job.
     #[serde(default)]
     pub precondition: Before,
-    /// The share of each set that was written before, 0 to 1; all of it unless set.
+    /// The share of each set that was written before the job, from 0 to 1. Default: 1.
     pub fill: Option<f64>,
-    /// Whether every block that is written carries a stamp, and every block that is read is
-    /// checked against what was written.
+    /// Whether every written block has a stamp, and every block that is read is checked against the
+    /// writes.
     #[serde(default = "yes")]
     pub verify: bool,
-    /// How many latencies to keep one by one, of each stream and direction, from the first on.
+    /// The number of latencies to keep individually, for each stream and direction, from the first
+    /// operation on.
     #[serde(default)]
     pub samples: usize,
-    /// Length of a bucket of the timeline to begin with, in milliseconds; longer jobs have longer
-    /// ones.
+    /// The initial length of a bucket of the timeline, in milliseconds. Buckets grow in long jobs.
     #[serde(default = "default_bucket_ms")]
     pub bucket_ms: f64,
-    /// Who reads and writes, all of them side by side.
+    /// The streams, all concurrent.
     #[serde(default, rename = "stream")]
     pub streams: Vec<StreamSpec>,
-    /// When sets are taken to which window.
+    /// The window commands.
     #[serde(default, rename = "window")]
     pub windows: Vec<WindowStep>,
 }
 
-/// What happened to a drive before a job.
+/// The state of a drive before a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Before {
-    /// Nothing: fresh out of the box. What is read without having been written takes no flash read.
+    /// Empty, as delivered. A read of a block that was never written needs no read of flash.
     Empty,
     /// Written once, in order.
     Sequential,
-    /// Then overwritten at random until it reached a steady state.
+    /// Written once in order, then overwritten at random until the steady state.
     #[default]
     Random,
 }
 
 impl Before {
-    /// Each, with its name.
+    /// All states and their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Empty, "empty"), (Self::Sequential, "sequential"), (Self::Random, "random")];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
         named.expect("all are listed").1
     }
 
-    /// The same of a drive of which the share `fill` was written.
+    /// Returns this state for a drive of which the share `fill` was written.
     pub fn on(self, fill: f64) -> Precondition {
         match self {
             Self::Empty => Precondition::Empty,
@@ -106,28 +106,28 @@ impl Before {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowStep {
-    /// When it is given, in seconds from the beginning of the job. A command waits for those of
-    /// the same set before it.
+    /// The time of the command, in seconds from the start of the job. A command waits for the
+    /// earlier commands of the same set.
     pub at_s: f64,
-    /// The set, by number from 1 on.
+    /// The number of the set, from 1.
     #[serde(default = "first_set")]
     pub set: u16,
-    /// The window to go to.
+    /// The new window.
     pub to: WindowName,
 }
 
-/// A window, by name.
+/// A window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowName {
-    /// Deterministic: reads are not disturbed.
+    /// The deterministic window: the drive does no background work.
     Dtwin,
-    /// Non-deterministic: the drive does its background work.
+    /// The non-deterministic window: the drive does its background work.
     Ndwin,
 }
 
 impl WindowName {
-    /// As it is written in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dtwin => "DTWIN",
@@ -158,7 +158,7 @@ fn default_bucket_ms() -> f64 {
 }
 
 impl Job {
-    /// A job of these streams on a drive that was filled and overwritten at random.
+    /// Creates a job of these streams on a drive in the steady state after random overwriting.
     pub fn new(name: impl Into<String>, streams: Vec<StreamSpec>) -> Self {
         Self {
             name: name.into(),
@@ -173,10 +173,11 @@ impl Job {
         }
     }
 
-    /// Reads the traces that its streams replay from beginning to end, if nobody has yet, and keeps what is in each as a whole.
+    /// Surveys the traces that the streams replay, unless done before: reads each trace from
+    /// beginning to end, and keeps the survey.
     ///
     /// # Errors
-    /// [`TraceError`] of the first that cannot be replayed.
+    /// Returns the [`TraceError`] of the first trace that cannot be replayed.
     pub fn look_at_traces(&mut self) -> Result<(), TraceError> {
         for stream in self.streams.iter_mut().filter(|stream| stream.trace.is_none()) {
             let Some(path) = &stream.replay else { continue };
@@ -185,28 +186,28 @@ impl Job {
         Ok(())
     }
 
-    /// A built-in job by name, or one from a TOML file by path.
+    /// Loads the built-in job of this name, or the TOML file at this path.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error with the problem and the allowed values.
     pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
         catalogue::load(name_or_path)
     }
 
-    /// A job from the text of a file; `origin` says in messages where it came from.
+    /// Parses the text of a file; `origin` is its source in messages.
     ///
     /// # Errors
-    /// What is wrong and what is allowed, in words.
+    /// Returns an error with the problem and the allowed values.
     pub fn parse(origin: &str, text: &str) -> Result<Self, CatalogueError> {
         catalogue::parse(origin, text)
     }
 
-    /// Names of the built-in jobs.
+    /// Returns the names of the built-in jobs.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
     }
 
-    /// What happened to the drive before.
+    /// Returns the state of the drive before the job.
     pub fn precondition(&self) -> Precondition {
         self.precondition.on(self.fill.unwrap_or(1.0))
     }

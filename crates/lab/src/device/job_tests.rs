@@ -1,4 +1,4 @@
-//! Job files: what they say, and what is said of wrong ones.
+//! Job files: their meaning, and the errors for invalid ones.
 
 use block::BlockDevice;
 use ssd::{Precondition, Ssd, SsdProfile};
@@ -10,7 +10,7 @@ use super::{
 
 const STREAM: &str = "name = \"t\"\n[[stream]]\nrw = \"randread\"\noperations = 1\n";
 
-/// A job of one stream of reads with these lines added to the stream.
+/// Returns a job of one stream of reads, with these lines added to the stream.
 fn with(lines: &str) -> Result<Job, String> {
     Job::parse("t.toml", &format!("{STREAM}{lines}")).map_err(|error| error.to_string())
 }

@@ -1,16 +1,18 @@
-//! What was written to a set, so that every read can be checked.
+//! The versions written to a set, for checking every read.
 //!
-//! Every block that a job writes carries a stamp: its set, its number, and how often it was written.
-//! A block that nobody wrote is zeros. A read may return any version that was current at some
-//! moment between its begin and its end: not one that a later write had replaced, and not one that
-//! no write had begun with. Writes to a block that overlap in time may come in either order, so all
-//! of them stay possible until a later write replaces them.
+//! Every block written by a job carries a stamp: its set, its number, and its version, which counts
+//! the writes of the block. A block that was never written is zeros. A read may return any version
+//! that was current at some moment between its start and its end: no version that was replaced
+//! before the read began, and none whose write began after the read ended. Writes to a block that
+//! overlap in time may take effect in either order, so all of them remain possible until a later
+//! write replaces them.
 //!
-//! A discard is a version that no block carries. From its begin on a block may be zeros, until a write that began behind its end has
-//! been acknowledged; what was there before stays possible as well, because a drive may have no room to remember a discard.
+//! A discard is a version that no block carries. From its start a block may be zeros, until a write
+//! that began after the end of the discard is acknowledged. The previous content stays possible as
+//! well, because a drive without room to remember a discard may ignore it.
 //!
-//! Cost: nothing for reads as long as nothing was written, but a look whether a block is zeros; one
-//! look-up for each block otherwise.
+//! Cost of a read: a check for zeros as long as nothing was written, otherwise one lookup per
+//! block.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,42 +22,42 @@ use block::nvme::SetId;
 
 use super::versions::Versions;
 
-/// What is known of one set.
+/// The versions of one set.
 pub(super) struct Ledger {
     set: SetId,
     versions: Versions,
-    /// Discards under way.
+    /// Discards in flight.
     discarding: Vec<Range<u64>>,
 }
 
-/// A block that was read and is not what it may be.
+/// A block with a content that the read must not return.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The set.
     pub set: u16,
     /// The block.
     pub block: u64,
-    /// The oldest and the newest version it may have; version 0 are zeros.
+    /// The oldest and the newest allowed version; version 0 is zeros.
     pub allowed: (u32, u32),
-    /// What it holds.
+    /// The content of the block.
     pub found: Found,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
     /// Zeros.
     Zeros,
     /// A stamp.
     Stamp {
-        /// The set it was made for.
+        /// The set in the stamp.
         set: u16,
-        /// The block it was made for.
+        /// The block in the stamp.
         block: u64,
         /// The version.
         version: u32,
     },
-    /// Neither.
+    /// Anything else.
     Other,
 }
 
@@ -116,7 +118,7 @@ impl Ledger {
         Self { set, versions: Versions::default(), discarding: Vec::new() }
     }
 
-    /// A write of `blocks` blocks from `first` on begins: these are the blocks to write.
+    /// Begins a write of `blocks` blocks from `first`, and returns the blocks to write.
     pub(super) fn begin_write(&mut self, first: u64, blocks: u32) -> Vec<Block> {
         let numbers = first as u32..first as u32 + blocks;
         let versions = numbers.map(|block| {
@@ -131,7 +133,7 @@ impl Ledger {
         versions.collect()
     }
 
-    /// That write has been acknowledged.
+    /// Notes that the write is acknowledged.
     pub(super) fn end_write(&mut self, first: u64, blocks: u32) {
         for block in first as u32..first as u32 + blocks {
             let entry = self.versions.entry(block);
@@ -142,17 +144,18 @@ impl Ledger {
         }
     }
 
-    /// A discard of these blocks begins. What was never written is zeros before and after.
+    /// Begins a discard. Blocks that were never written are zeros before and after it.
     pub(super) fn begin_discard(&mut self, blocks: Range<u64>) {
         self.note_discard(&blocks);
         self.discarding.push(blocks);
     }
 
-    /// That discard has been acknowledged.
+    /// Notes that the discard is acknowledged.
     pub(super) fn end_discard(&mut self, blocks: &Range<u64>) {
         let at = self.discarding.iter().position(|other| other == blocks);
         self.discarding.swap_remove(at.expect("it has begun"));
-        // Of a write that was acknowledged meanwhile nobody knows whether it came before.
+        // A write that was acknowledged in the meantime may have taken effect before or after the
+        // discard.
         self.note_discard(blocks);
     }
 
@@ -168,15 +171,16 @@ impl Ledger {
         }
     }
 
-    /// Whether a block may be zeros for a read that ends now, if it might be `oldest` when it began.
+    /// Whether a block may be zeros for a read that ends now, if `oldest` was the oldest possible
+    /// version at the start of the read.
     fn may_be_zeros(&self, block: u64, oldest: u32) -> bool {
         let discarded = self.versions.get(block as u32).map_or(0, |entry| entry.discarded);
         let is_being_discarded = || self.discarding.iter().any(|blocks| blocks.contains(&block));
         oldest == 0 || oldest <= discarded || is_being_discarded()
     }
 
-    /// A read begins. Notes in `oldest` what it may return at the oldest; nothing if all of it was
-    /// never written.
+    /// Begins a read. Fills `oldest` with the oldest possible version of each block; leaves it
+    /// empty if nothing was ever written to the set.
     pub(super) fn begin_read(&self, first: u64, blocks: u32, oldest: &mut Vec<u32>) {
         oldest.clear();
         if !self.versions.is_empty() {
@@ -186,7 +190,7 @@ impl Ledger {
         }
     }
 
-    /// That read has ended. Gives the first block that is not what it may be.
+    /// Ends a read. Returns a [`Mismatch`] for the first wrong block.
     pub(super) fn end_read(
         &self,
         first: u64,
@@ -225,7 +229,7 @@ mod tests {
         Ledger::new(SetId::new(2).expect("not zero"))
     }
 
-    /// Reads one block: `between` happens while the read is under way, then `block` comes.
+    /// Reads one block: calls `between` during the read, which then returns `block`.
     fn read(
         ledger: &mut Ledger,
         first: u64,

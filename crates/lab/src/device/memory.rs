@@ -1,21 +1,24 @@
-//! What a job takes of this machine's memory, reckoned before it.
+//! An estimate of the memory that a job needs on this machine, computed before the job.
 
 use super::{DeviceSpec, Rw, StreamSpec, stream};
 
 const BASE_BYTES: u64 = 64 << 20;
-/// Bytes of a block that was written and is still on the drive's flash, be it as garbage.
+/// Bytes for each block that was written and whose data is still on the flash, whether valid or
+/// garbage.
 const BLOCK_BYTES: u64 = 84;
-/// Most that was ever seen to be needed, where 1.92 TB were overwritten, and some more.
+/// The upper limit, a little more than the most ever measured, for overwriting all of 1.92 TB.
 const MOST_BYTES: u64 = 8 << 30;
-/// What collection writes for each block of clients, and that block: drives in their steady state do 4 to 6.
+/// Blocks that the drive programs for each block written by clients, including that block: garbage
+/// collection in the steady state programs 4 to 6.
 const WRITTEN_PER_BLOCK: u64 = 6;
 
-/// Memory of this machine that a job takes at most, about, in bytes: what it writes, and not more than the drive has. What was
-/// written before the job is computed and takes none.
+/// Returns the approximate maximum of the memory that a job needs on this machine, in bytes. It
+/// depends on the blocks written by the job, at most all blocks of the drive. Data written before
+/// the job is computed when needed, and needs no memory.
 ///
-/// Measured: 305 to 328 MiB where 15 GB were overwritten in the steady state, 84 bytes for each block of the drive; 337 MiB for
-/// 4 GB of 960 GB; 45 MiB for a million reads of 1.92 TB, 111 MiB where 150 thousand writes were among half a million
-/// operations; up to 7 GiB where all of it was overwritten.
+/// Measured: 305 to 328 MiB for overwriting 15 GB in the steady state, 84 bytes for each block of
+/// the drive; 337 MiB for 4 GB of 960 GB; 45 MiB for a million reads of 1.92 TB, 111 MiB with 150
+/// thousand writes among half a million operations; up to 7 GiB for overwriting all of 1.92 TB.
 pub fn memory_bytes(spec: &DeviceSpec) -> u64 {
     let link_bytes_per_second = spec.profile.host.write_mb_per_s * 1e6;
     let written =
@@ -25,7 +28,8 @@ pub fn memory_bytes(spec: &DeviceSpec) -> u64 {
     BASE_BYTES + written.min(there).saturating_mul(BLOCK_BYTES).min(MOST_BYTES)
 }
 
-/// Blocks that a stream writes at most, as far as its end, its rate and the link bound them.
+/// Returns the maximum number of blocks that a stream writes, as limited by its end, its rate and
+/// the link.
 fn blocks_written(stream: &StreamSpec, link_bytes_per_second: f64) -> u64 {
     if !stream.writes() {
         return 0;
@@ -40,12 +44,13 @@ fn blocks_written(stream: &StreamSpec, link_bytes_per_second: f64) -> u64 {
     let jobs = f64::from(stream.jobs());
     let by_rate = jobs * seconds * stream.total_rate().unwrap_or(f64::INFINITY) * largest as f64;
     let by_link = seconds * link_bytes_per_second / stream::default_block_bytes() as f64;
-    // Of a mix only the share that writes counts; a trace's writes are known.
+    // In a mix only the share of writes counts. For a trace the number of writes is known.
     let share = match stream.rw {
         Rw::RandRw | Rw::Rw => 1.0 - stream.read_share(),
         _ => 1.0,
     };
-    // Of rates by direction as well, at most.
+    // A rate of all directions together is reduced to the share of writes. Rates by direction are
+    // not, so this is an upper bound.
     let of_rate = if stream.operations_per_second.is_some() { share } else { 1.0 };
     let by_end = (jobs * operations as f64 * share) * largest as f64;
     by_end.min(by_rate * of_rate).min(by_link) as u64
@@ -65,7 +70,7 @@ mod tests {
 
     #[test]
     fn memory_is_reckoned_from_what_was_measured() {
-        // Jobs, drives, and what this program took, in MiB.
+        // Job, drive, and measured memory of this program, in MiB.
         for (job, device, measured) in [
             ("randwrite-qd32", "baseline-15gb", 328),
             ("randwrite-qd32", "pm9a3-960gb", 337),

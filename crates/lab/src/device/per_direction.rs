@@ -1,5 +1,5 @@
-//! Values for each direction, as fio writes them: `8k,4k` is 8k for reads, and 4k for writes and
-//! trims; `8k,,4k` leaves writes what they have unless set.
+//! Values by direction, as in fio: `8k,4k` is 8k for reads, and 4k for writes and trims; `8k,,4k`
+//! keeps the default for writes.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::units::{parse_bytes, parse_count_in};
 /// A value for reads, one for writes and one for trims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerDirection<T> {
-    /// Of reads.
+    /// The value for reads.
     pub read: T,
-    /// Of writes.
+    /// The value for writes.
     pub write: T,
-    /// Of trims.
+    /// The value for trims.
     pub trim: T,
 }
 
@@ -26,7 +26,7 @@ impl<T: Clone> From<T> for PerDirection<T> {
 }
 
 impl<T> PerDirection<T> {
-    /// The value of a direction. Flushes go with writes.
+    /// Returns the value of a direction. Flushes have that of writes.
     pub fn of(&self, direction: Direction) -> &T {
         match direction {
             Direction::Read => &self.read,
@@ -35,7 +35,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// All three.
+    /// Returns all three values.
     pub(super) fn each(&self) -> [(Direction, &T); 3] {
         [
             (Direction::Read, &self.read),
@@ -44,7 +44,7 @@ impl<T> PerDirection<T> {
         ]
     }
 
-    /// The same for each direction.
+    /// Applies `change` to each value.
     pub(super) fn map<U>(&self, change: impl Fn(&T) -> U) -> PerDirection<U> {
         let Self { read, write, trim } = self;
         PerDirection { read: change(read), write: change(write), trim: change(trim) }
@@ -52,11 +52,11 @@ impl<T> PerDirection<T> {
 }
 
 impl<T: Clone> PerDirection<T> {
-    /// Reads fio's words: up to three values, apart by commas. What is left empty is `default`; a
-    /// last value that is not there is that of the one before it.
+    /// Parses up to three values, separated by commas, as in fio. An empty value is `default`. A
+    /// missing value at the end is equal to the one before it.
     ///
     /// # Errors
-    /// What is wrong with a value, in words.
+    /// Returns the problem of a value.
     pub(super) fn parse(
         text: &str,
         default: &T,
@@ -68,7 +68,7 @@ impl<T: Clone> PerDirection<T> {
         };
         let parts: Vec<&str> = text.split(',').collect();
         match parts[..] {
-            // Nothing is no value, which `value` says best.
+            // For an empty text `value` reports the best error.
             [all] => value(all).map(Self::from),
             [read, write] => {
                 let (read, write) = (one(read)?, one(write)?);
@@ -93,7 +93,8 @@ impl<T: fmt::Display + PartialEq> fmt::Display for PerDirection<T> {
     }
 }
 
-/// Bytes of an operation: a number, a text such as `"128KiB"`, or several for the directions.
+/// Deserializes bytes of an operation: a number, a text such as `"128KiB"`, or several values by
+/// direction.
 pub(super) fn sizes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<PerDirection<u64>, D::Error> {
@@ -109,7 +110,8 @@ pub(super) fn sizes<'de, D: Deserializer<'de>>(
         .map(|sizes| sizes.map(|bytes| *bytes as u64))
 }
 
-/// Operations per second: a number or a text such as `"20k"`, or several for the directions.
+/// Deserializes operations per second: a number, a text such as `"20k"`, or several values by
+/// direction.
 pub(super) fn operation_rates<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<PerDirection<f64>>, D::Error> {
@@ -129,8 +131,8 @@ fn operations_per_second(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("`{text}` is no rate: write operations per second, 500 or 20k"))
 }
 
-/// Bytes per second, with a unit: a number without one was operations per second before fio's
-/// meaning came, and is refused.
+/// Deserializes bytes per second, with a unit. A number without a unit is refused: it meant
+/// operations per second in earlier versions.
 pub(super) fn byte_rates<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<PerDirection<f64>>, D::Error> {
@@ -156,7 +158,7 @@ fn without_unit(rate: &str) -> String {
     )
 }
 
-/// Reads numbers for the directions from whatever stands in the file.
+/// Deserializes numbers by direction from any type of TOML value.
 struct Numbers {
     expected: &'static str,
     whole: fn(u64) -> Result<f64, String>,

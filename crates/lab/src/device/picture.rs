@@ -1,4 +1,4 @@
-//! A job's report as pictures and as the numbers behind them.
+//! The report of a job as pictures, and as CSV of the numbers behind them.
 
 use std::fmt::Write;
 
@@ -7,15 +7,16 @@ use super::{DeviceSpec, TimelinePoint, WindowName};
 use crate::picture::chart::{Band, Chart, Note, Scale, Series};
 use crate::picture::{tail, with_longest};
 
-/// So many streams and directions have several lines each in the timeline; with more, one each.
+/// Up to this many pairs of stream and direction, the timeline shows maximum, p99 and mean of each;
+/// with more pairs only p99.
 const FEW: usize = 2;
 
-/// What a line of the timeline shows of a bucket.
+/// The value of a bucket that a line of the timeline shows.
 type Value = fn(&TimelinePoint) -> f64;
 
-/// Something with a line of its own.
+/// A stream and direction with a line of its own.
 struct Line<'a> {
-    /// The stream, by its place in the job.
+    /// The stream's index in the job.
     index: usize,
     stream: &'a StreamReport,
     direction: Direction,
@@ -23,7 +24,7 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// A name that no other line has.
+    /// Returns the unique name of the line.
     fn name(&self) -> String {
         let StreamReport { name, .. } = self.stream;
         match self.stream.parts().count() {
@@ -33,7 +34,7 @@ impl Line<'_> {
     }
 }
 
-/// Each stream with each direction.
+/// Returns all streams and directions with operations.
 fn lines(report: &JobReport) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for (index, stream) in report.streams.iter().enumerate() {
@@ -43,7 +44,7 @@ fn lines(report: &JobReport) -> Vec<Line<'_>> {
     lines
 }
 
-/// Latency by quantile, stream and direction.
+/// Returns latency by quantile, stream and direction as CSV.
 pub fn latency_csv(report: &JobReport) -> String {
     let mut csv = "stream,direction,quantile,latency_us\n".to_owned();
     for Line { stream, direction, part, .. } in lines(report) {
@@ -57,7 +58,7 @@ pub fn latency_csv(report: &JobReport) -> String {
     csv
 }
 
-/// Latency by bucket of virtual time, stream and direction.
+/// Returns latency by bucket of virtual time, stream and direction as CSV.
 pub fn timeline_csv(report: &JobReport) -> String {
     let mut csv =
         "stream,direction,start_s,operations,mean_us,p50_us,p99_us,p999_us,max_us\n".to_owned();
@@ -82,7 +83,7 @@ pub fn timeline_csv(report: &JobReport) -> String {
     csv
 }
 
-/// Single latencies, if the job kept any.
+/// Returns individual latencies as CSV; `None` if the job kept none.
 pub fn samples_csv(report: &JobReport) -> Option<String> {
     let mut csv = "stream,direction,at_s,latency_us\n".to_owned();
     let header = csv.len();
@@ -97,7 +98,7 @@ pub fn samples_csv(report: &JobReport) -> Option<String> {
     (csv.len() > header).then_some(csv)
 }
 
-/// A name as a cell of CSV.
+/// Quotes a name for CSV, if necessary.
 fn quoted(name: &str) -> String {
     if name.contains([',', '"', '\n']) {
         format!("\"{}\"", name.replace('"', "\"\""))
@@ -106,7 +107,8 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Latency over the share of operations that took longer, both logarithmic: the tail to the right.
+/// Returns a chart of latency over the share of operations that took longer, both logarithmic: the
+/// tail is on the right.
 pub fn latency_svg(spec: &DeviceSpec, report: &JobReport) -> String {
     let series = lines(report).into_iter().map(|line| {
         let (histogram, count) = (&line.part.histogram, line.part.histogram.len());
@@ -125,7 +127,7 @@ pub fn latency_svg(spec: &DeviceSpec, report: &JobReport) -> String {
     .render()
 }
 
-/// Latency over virtual time, and which sets were in their deterministic windows when.
+/// Returns a chart of latency over virtual time, with the deterministic windows of the sets.
 pub fn timeline_svg(spec: &DeviceSpec, report: &JobReport) -> String {
     let points = |line: &Line<'_>| report.timeline.of(line.index, line.direction);
     let mut lines = lines(report);
@@ -153,7 +155,7 @@ pub fn timeline_svg(spec: &DeviceSpec, report: &JobReport) -> String {
     .render()
 }
 
-/// From where to where sets were in DTWIN, as the host commanded.
+/// Returns the times of sets in DTWIN, by the host's commands.
 fn deterministic(report: &JobReport) -> Vec<Band> {
     let end = report.elapsed();
     let entered = report.windows.iter().filter(|window| window.to == WindowName::Dtwin);

@@ -1,4 +1,5 @@
-//! A job on a certain drive: which blocks each stream goes to, or why that cannot be.
+//! The plan of a job for a particular drive: the blocks of each stream, or the reason why the job
+//! does not fit.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,23 +22,23 @@ use super::skew::Distribution;
 use super::stream::{Arrivals, Rates, StreamSpec};
 use crate::units::bytes_text;
 
-/// Why a job cannot be run on a drive.
+/// The reason why a job cannot run on a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlanError {
-    /// A stream or a window command is for a set that the drive does not have.
+    /// The drive does not have the set of a stream or window command.
     NoSuchSet {
-        /// Who: "stream 2 (writes)".
+        /// The stream or window command, such as "stream 2 (writes)".
         who: String,
-        /// The set it is for.
+        /// The set.
         set: u16,
-        /// How many the drive has.
+        /// The number of sets of the drive.
         sets: usize,
     },
     /// A stream reaches beyond the end of its set, or has no room for one operation.
     DoesNotFit {
-        /// Who.
+        /// The stream.
         who: String,
-        /// The blocks it is to go to.
+        /// The blocks of the stream.
         blocks: Range<u64>,
         /// Blocks of one operation.
         operation: u64,
@@ -46,23 +47,23 @@ pub enum PlanError {
     },
     /// A trace cannot be replayed.
     Trace(TraceError),
-    /// A trace has an operation that its part of the drive has no room for.
+    /// A trace has an operation that is larger than its part of the drive.
     LongOperation {
-        /// Who.
+        /// The stream.
         who: String,
         /// Bytes of the longest read or write.
         bytes: u64,
         /// Bytes of the part.
         room: u64,
     },
-    /// Nobody would live to see the end.
+    /// A replay takes more than 30 years.
     TooLong {
-        /// Who.
+        /// The stream.
         who: String,
-        /// How long the trace takes at the speed asked for, in years.
+        /// Duration of the trace at the requested speed, in years.
         years: u64,
     },
-    /// The job has window commands and the set has no windows.
+    /// The job has window commands for a set without windows.
     NoWindows {
         /// The set.
         set: u16,
@@ -106,7 +107,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// A job, ready for a drive.
+/// A job, prepared for a drive.
 pub(super) struct Plan {
     pub streams: Vec<StreamPlan>,
     pub windows: Vec<WindowPlan>,
@@ -115,44 +116,45 @@ pub(super) struct Plan {
     pub verifies: bool,
 }
 
-/// A stream, ready for a drive.
+/// A stream, prepared for a drive.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct StreamPlan {
     pub name: String,
-    /// The set or sets that it goes to, and where each is in the list of sets.
+    /// The sets of the stream, and their positions in the list of sets.
     pub sets: Vec<(SetId, usize)>,
-    /// The blocks of each set that each of its jobs goes to.
+    /// The blocks in each set, for each job of the stream.
     pub parts: Vec<Range<u64>>,
     pub sizes: PerDirection<Sizes>,
-    /// What its operations do, but for writes behind trims.
+    /// The directions of its operations, without the writes that follow trims.
     pub directions: Vec<Direction>,
-    /// Where operations go, if they go at random.
+    /// The distribution of random operations; `None` for operations in order.
     pub distribution: Option<Distribution>,
-    /// Random operations go to each place once before they go to one again.
+    /// Whether random operations visit each place once before they visit one again.
     pub has_map: bool,
     pub read_share: f64,
-    /// Of those that do not read.
+    /// The share of trims in the operations that do not read.
     pub trim_share: f64,
-    /// Trims are followed by a write of what they trimmed.
+    /// Whether each trim is followed by a write of the same blocks.
     pub writes_what_it_trims: bool,
-    /// The trace that says all of this instead.
+    /// The trace that determines the operations, if there is one.
     pub replay: Option<ReplayPlan>,
-    /// Operations outstanding of each of its jobs.
+    /// Outstanding operations of each job of the stream.
     pub clients: u32,
-    /// Of an open loop.
+    /// The rates of an open loop.
     pub rates: Option<(Rates, Arrivals)>,
-    /// How long each of its jobs rests after how many operations.
+    /// The pause of each job of the stream, and the number of operations between two pauses.
     pub thinks: Option<(Nanos, u64)>,
-    /// The streams that have to end before.
+    /// The streams that must end before this one begins.
     pub waits_for: Vec<usize>,
-    /// The delay counts from the end of these, not from the beginning of the job.
+    /// Whether the delay counts from the end of these streams. Otherwise it counts from the start
+    /// of the job.
     pub counts_from_there: bool,
     pub delay: Nanos,
     pub duration: Option<Nanos>,
     pub operations: u64,
-    /// The same in blocks.
+    /// The same limit in blocks.
     pub blocks: u64,
-    /// How many times as many blocks as its part has, where this ends it.
+    /// The limit as a multiple of the blocks of the part.
     pub loops: Option<u64>,
     pub flush_every: Option<u64>,
 }
@@ -167,7 +169,7 @@ fn seconds(seconds: f64) -> Nanos {
     Nanos::from_micros_f64(seconds * 1e6)
 }
 
-/// Sets a job, which has no [`super::check::problems`], upon a drive of these sets.
+/// Plans a job for a drive with these sets. Requires: the job has no [`super::check::problems`].
 pub(super) fn plan(job: &Job, sets: &[SetShape]) -> Result<Plan, PlanError> {
     let streams = job.streams.iter().enumerate();
     Ok(Plan {
@@ -233,8 +235,8 @@ fn stream(job: &Job, index: usize, sets: &[SetShape]) -> Result<StreamPlan, Plan
     })
 }
 
-/// The streams that have to end before: those in front of the last stonewall, and the one that this
-/// is to come after.
+/// Returns the streams that must end before this one begins: those before the last stonewall, and
+/// the one named by `after`.
 fn waits_for(streams: &[StreamSpec], index: usize) -> Vec<usize> {
     let wall = (0..=index).rev().find(|at| streams[*at].stonewall).unwrap_or(0);
     let named = streams[index].after.as_ref();
@@ -242,11 +244,11 @@ fn waits_for(streams: &[StreamSpec], index: usize) -> Vec<usize> {
     (0..wall).chain(named.filter(|at| *at >= wall)).collect()
 }
 
-/// Longest replay, in seconds: thirty years, of the 584 that the clock has.
+/// The longest replay, in seconds: thirty years, of the 584 years of the clock.
 const LONGEST_SECONDS: f64 = 30.0 * YEAR_SECONDS;
 const YEAR_SECONDS: f64 = 365.0 * 86_400.0;
 
-/// How a trace is replayed on so many blocks of so many sets.
+/// Plans the replay of a trace on `length` blocks of each of `sets` sets.
 fn replay(
     who: &str,
     spec: &StreamSpec,
@@ -254,7 +256,7 @@ fn replay(
     (length, sets): (u64, u64),
 ) -> Result<ReplayPlan, PlanError> {
     let (bytes, room) = (trace.survey.largest, length * u64::from(BLOCK_BYTES));
-    // One that begins within a block goes to one more.
+    // An operation that begins within a block covers one more block.
     if bytes + u64::from(BLOCK_BYTES) > room {
         return Err(PlanError::LongOperation { who: who.to_owned(), bytes, room });
     }
@@ -270,7 +272,7 @@ fn replay(
     Ok(ReplayPlan { trace: trace.clone(), addresses, pace: span.map(|_| pace) })
 }
 
-/// The blocks that each of a stream's jobs goes to, in a set of so many.
+/// Returns the blocks of each job of a stream, in a set of `capacity` blocks.
 fn parts(spec: &StreamSpec, capacity: u64) -> Vec<Range<u64>> {
     let in_blocks = |extent: super::Extent| extent.blocks(capacity, u64::from(BLOCK_BYTES));
     let first = spec.offset.map_or(0, in_blocks);
@@ -283,12 +285,12 @@ fn parts(spec: &StreamSpec, capacity: u64) -> Vec<Range<u64>> {
     (0..spec.jobs()).map(part).collect()
 }
 
-/// Where the last of them ends.
+/// Returns the end of the last of these parts.
 fn end(spec: &StreamSpec, capacity: u64) -> u64 {
     parts(spec, capacity).into_iter().map(|part| part.end).max().unwrap_or(0)
 }
 
-/// A name that no other stream has.
+/// Returns a unique name for a stream.
 fn name(streams: &[StreamSpec], index: usize) -> String {
     let own = streams[index].shown_name();
     let same = streams.iter().filter(|other| other.shown_name() == own).count();
@@ -314,7 +316,8 @@ fn windows(job: &Job, sets: &[SetShape]) -> Result<Vec<WindowPlan>, PlanError> {
     Ok(plans)
 }
 
-/// What a reader of the results should know: streams that read what nobody has written.
+/// Returns warnings about the results, one sentence each: for example, a stream that reads blocks
+/// that were never written.
 pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
     let capacity = profile.blocks_per_set();
     let filled = match job.precondition {
@@ -341,7 +344,7 @@ pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
     streams.map(warn).chain(others).collect()
 }
 
-/// Where operations go otherwise than its words may have one think.
+/// Warns of operations that go to other places than the options suggest.
 fn of_places(who: &str, spec: &StreamSpec, capacity: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     if spec.wants_map() && !spec.has_map() {
@@ -361,7 +364,7 @@ fn of_places(who: &str, spec: &StreamSpec, capacity: u64) -> Vec<String> {
     warnings
 }
 
-/// What becomes of a trace that is not as the drive is.
+/// Warns of differences between a trace and its replay on the drive.
 fn of_replay(who: &str, spec: &StreamSpec, profile: &SsdProfile) -> Vec<String> {
     let Some(Trace { survey, .. }) = &spec.trace else { return Vec::new() };
     let capacity = profile.blocks_per_set();

@@ -1,28 +1,27 @@
-//! Which places random operations have still to go to, as fio's random map has it: each once a
-//! pass.
+//! The places that random operations have not yet visited, like fio's random map: each place once
+//! per pass.
 //!
-//! The order of a pass is a permutation that is computed, so that a map takes no memory however
-//! many places there are. Each pass has an order of its own. fio draws a place and takes the next free
-//! one where that was taken already: towards the end of a pass its orders have short runs, and ours
-//! have none.
+//! The order of a pass is a computed permutation, so a map needs no memory per place. Each pass has
+//! its own order. fio draws a place, and takes the next free one if the place was visited before:
+//! the ends of its passes have short runs of neighbours, which the order here does not have.
 
 use runtime::{Permutation, Rng};
 
-/// See the module.
+/// The order of the places; see the module.
 pub(super) struct RandomMap {
     count: u64,
     order: Option<Permutation>,
-    /// Places gone to in this pass.
+    /// Places visited in this pass.
     done: u64,
 }
 
 impl RandomMap {
-    /// Of so many places, at least one.
+    /// Creates a map of `count` places, at least one.
     pub(super) fn new(count: u64) -> Self {
         Self { count, order: None, done: 0 }
     }
 
-    /// The next place. A pass begins with a number of the stream's.
+    /// Returns the next place. Each pass draws one number from `rng`.
     pub(super) fn next(&mut self, rng: &mut Rng) -> u64 {
         if self.done == self.count {
             (self.order, self.done) = (None, 0);

@@ -1,7 +1,7 @@
-//! What is written down while a job runs.
+//! The recorder of a running job.
 //!
-//! Cost of an operation: two histogram increments. Memory: up to 430 KiB for each direction of a stream
-//! that occurs, the samples, and the timeline's.
+//! Cost per operation: two histogram increments. Memory: up to 430 KiB for each direction that
+//! occurs in a stream, the samples, and the timeline.
 
 use block::nvme::SetId;
 use runtime::Nanos;
@@ -11,16 +11,16 @@ use super::plan::Plan;
 use super::report::{Direction, Sample, StreamReport};
 use super::timeline::{Timeline, TimelineRecorder};
 
-/// Lines of the timeline for each stream: reads, writes and trims.
+/// Lines of the timeline per stream: reads, writes and trims.
 const LINES: usize = 3;
 
-/// Says how often a set has left its deterministic window by itself.
+/// Returns how often a set left its deterministic window without a command of the host.
 pub(super) type LeftByItself = Box<dyn Fn(SetId) -> u64>;
 
-/// A set has come to its deterministic window, as the host commanded.
+/// The entry of a set into its deterministic window by a command of the host.
 struct Entered {
     at: Nanos,
-    /// How often it had left one by itself before.
+    /// How often the set had left a deterministic window without a command before.
     left_before: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Recorder {
     streams: Vec<StreamReport>,
     timeline: TimelineRecorder,
     operations: u64,
-    /// Sets that are taken to windows, and how each came to its deterministic one, if it did.
+    /// Sets with window commands, and the entry into the current deterministic window, if any.
     windows: Vec<(SetId, Option<Entered>)>,
     left: LeftByItself,
 }
@@ -58,27 +58,28 @@ impl Recorder {
         }
     }
 
-    /// How often a set has left its deterministic window by itself.
+    /// Returns how often a set left its deterministic window without a command of the host.
     pub(super) fn left(&self, set: SetId) -> u64 {
         (self.left)(set)
     }
 
-    /// A set has come to its deterministic window, or is told to leave it. Before the command it had left so many by
-    /// itself.
+    /// Notes that a set has entered its deterministic window, or receives the command to leave it.
+    /// `left_before` is the result of [`Self::left`] before the command.
     pub(super) fn window(&mut self, set: SetId, to: WindowName, at: Nanos, left_before: u64) {
         for (_, of_set) in self.windows.iter_mut().filter(|(other, _)| *other == set) {
             *of_set = (to == WindowName::Dtwin).then_some(Entered { at, left_before });
         }
     }
 
-    /// A stream begins.
+    /// Notes the start of a stream.
     pub(super) fn begin(&mut self, stream: usize, now: Nanos) {
         let now = now.saturating_since(self.started);
         let report = &mut self.streams[stream];
         (report.started, report.ended) = (now, now);
     }
 
-    /// An operation of a stream on a set ends that counts from `since`. Returns how many ended so far.
+    /// Records an operation that has ended, with its latency from `since`. Returns the number of
+    /// operations recorded so far.
     pub(super) fn ended(
         &mut self,
         (stream, set): (usize, SetId),
@@ -119,7 +120,7 @@ impl Recorder {
     }
 }
 
-/// The line of a stream's operations in the timeline. Flushes have none.
+/// Returns the line of a stream and direction in the timeline; `None` for flushes.
 fn line(stream: usize, direction: Direction) -> Option<usize> {
     match direction {
         Direction::Read => Some(stream * LINES),
@@ -130,7 +131,8 @@ fn line(stream: usize, direction: Direction) -> Option<usize> {
 }
 
 impl Timeline {
-    /// What a stream, by its place in the job, did in a direction; nothing is noted of flushes.
+    /// Returns the points of a stream, by its index in the job, in one direction. Flushes have
+    /// none.
     pub fn of(&self, stream: usize, direction: Direction) -> &[super::TimelinePoint] {
         line(stream, direction).and_then(|line| self.lines.get(line)).map_or(&[], Vec::as_slice)
     }

@@ -1,7 +1,8 @@
-//! Operations of a stream that come from a trace.
+//! The operations of a stream that replays a trace.
 //!
-//! As recorded, each begins when it did, counted from the beginning of the stream and stretched by a factor: an open loop. Otherwise
-//! the next begins whenever one of those outstanding has ended. Memory: a buffer of the file, and one operation.
+//! At the recorded speed, each operation begins at its recorded time, multiplied by a factor and
+//! counted from the start of the stream: an open loop. Otherwise the next operation begins when an
+//! outstanding one has ended. Memory: a buffer of the file, and one operation.
 
 use runtime::Nanos;
 use workload::trace::TraceError;
@@ -13,15 +14,16 @@ use super::source::Operation;
 use crate::traces::{self, TraceFile, TraceInput};
 use crate::units::printable;
 
-/// A trace of a block drive that was looked at.
+/// A block-drive trace with its survey.
 pub type Trace = traces::Trace<BlockSurvey>;
 
 impl Trace {
-    /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given, and
-    /// of blktrace's actions Q counts, or D where there is no Q.
+    /// Surveys a trace, from beginning to end. Detects the format if none is given. Of blktrace's
+    /// actions Q counts by default, or D if the trace has no Q.
     ///
     /// # Errors
-    /// [`TraceError`]: which line is not as it should be.
+    /// Returns [`TraceError`] if the trace cannot be read, has an invalid line or has no
+    /// operations.
     pub fn look(
         path: &str,
         format: Option<BlockFormat>,
@@ -32,34 +34,34 @@ impl Trace {
         Self::look_by(path, format, BlockFormat::detect, survey)
     }
 
-    /// What of it is named among all that went into a run.
+    /// Returns the description of the trace among the inputs of a run.
     pub fn input(&self) -> TraceInput {
         let BlockSurvey { format, lines, .. } = self.survey;
         self.input_of(format.name(), lines, self.survey.operations())
     }
 }
 
-/// How a trace is replayed on a drive.
+/// The replay of a trace on a drive.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ReplayPlan {
     pub trace: Trace,
     pub addresses: Addresses,
-    /// What recorded times are multiplied by; nothing if operations follow each other as fast as they may.
+    /// The factor on recorded times; `None` if operations follow each other as fast as possible.
     pub pace: Option<f64>,
 }
 
-/// What was done to operations to fit them on the drive.
+/// Changes to operations that fit them to the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fitted {
-    /// They lay beyond the part of the drive.
+    /// Operations that crossed the end of the part of the drive, or were beyond it.
     pub wrapped: u64,
-    /// They did not begin and end with blocks.
+    /// Operations that did not begin and end at block boundaries.
     pub widened: u64,
-    /// Trims of no whole block, which were left out.
+    /// Trims of no whole block, which were dropped.
     pub dropped: u64,
 }
 
-/// The operations of a trace, one after the other.
+/// The operations of a trace, in order.
 pub(super) struct Replay {
     reader: Result<BlockReader<TraceFile>, Option<TraceError>>,
     addresses: Addresses,
@@ -68,7 +70,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Opens the trace; that it cannot be opened is told by [`Self::failure`].
+    /// Opens the trace. If that fails, [`Self::failure`] returns the error.
     pub(super) fn new(plan: &ReplayPlan) -> Self {
         let Trace { path, survey, .. } = &plan.trace;
         let reader = traces::open(path);
@@ -82,7 +84,7 @@ impl Replay {
         }
     }
 
-    /// What has ended it before its time, if anything has; told once.
+    /// Returns the error that ended the replay early, once.
     pub(super) fn failure(&mut self) -> Option<TraceError> {
         self.reader.as_mut().err().and_then(Option::take)
     }
@@ -91,7 +93,8 @@ impl Replay {
         self.fitted
     }
 
-    /// The next operation of a stream that began at `since`, `first` being where its part of each set begins.
+    /// Returns the next operation of a stream that began at `since`; `first` is the start of its
+    /// part in each set.
     pub(super) fn next(&mut self, since: Nanos, now: Nanos, first: u64) -> Option<Operation> {
         loop {
             let record = match self.reader.as_mut().ok()?.next()? {

@@ -1,4 +1,4 @@
-//! What a job did, as plain data.
+//! The results of a job, as plain data.
 
 use block::nvme::{SetId, WindowStatus};
 use runtime::Nanos;
@@ -10,24 +10,24 @@ use super::ledger::Mismatch;
 use super::replay::Fitted;
 use super::timeline::Timeline;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
-    /// It reads.
+    /// A read.
     Read,
-    /// It writes.
+    /// A write.
     Write,
-    /// It makes durable what was written.
+    /// A flush, which makes earlier writes durable.
     Flush,
-    /// It says that blocks are not needed any more.
+    /// A trim, which allows the drive to drop blocks.
     Trim,
 }
 
 impl Direction {
-    /// All of them.
+    /// All directions.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Trim];
 
-    /// As it is written in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -38,71 +38,73 @@ impl Direction {
     }
 }
 
-/// What a job did. Times are virtual; those of samples, timeline and windows count from the
-/// beginning of the job. Equal for equal seeds.
+/// The report of a job. Times are virtual; those of samples, timeline and windows count from the
+/// start of the job. The same seed gives an equal report.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    /// When the job began: once predictable-latency mode was on, where the job asks for it.
+    /// Start of the job: after predictable-latency mode is enabled, if the job has window commands.
     pub started: Nanos,
-    /// When its last operation or window command ended.
+    /// End of the last operation or window command.
     pub ended: Nanos,
-    /// What each stream did, in the order of the job.
+    /// The streams, in the order of the job.
     pub streams: Vec<StreamReport>,
-    /// How it went, bucket by bucket.
+    /// The timeline, in buckets.
     pub timeline: Timeline,
-    /// The window commands, in the order in which they were given.
+    /// The window commands, in the order of issue.
     pub windows: Vec<WindowReport>,
-    /// Each set of the drive, by number.
+    /// All sets of the drive, by number.
     pub sets: Vec<SetChange>,
-    /// What was checked.
+    /// The checks of reads.
     pub checks: Checks,
-    /// Whether somebody asked for the end before the job came to it: the report is of what there was.
+    /// Whether a stop request ended the job early: the report covers the operations until then.
     pub is_interrupted: bool,
-    /// The first operation that failed, in words; the job ended with it.
+    /// The first failed operation, as text; the job ended with it.
     pub first_error: Option<String>,
 }
 
-/// What a stream did.
+/// The report of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamReport {
-    /// Its name, which no other stream has.
+    /// The name, unique in the job.
     pub name: String,
-    /// Its set; none if it goes to all of them.
+    /// The set; `None` if the stream has all sets.
     pub set: Option<SetId>,
-    /// When it began, from the beginning of the job.
+    /// Start, from the start of the job.
     pub started: Nanos,
-    /// When its last operation ended.
+    /// End of the last operation, from the start of the job.
     pub ended: Nanos,
-    /// How late its last operation began, in an open loop.
+    /// Time from the intended to the actual start of the last operation, in an open loop.
     pub late: Nanos,
-    /// What was done to the operations of the trace that it replays to fit them on the drive.
+    /// Changes to the operations of the replayed trace that fit them to the drive.
     pub fitted: Option<Fitted>,
-    /// What it did, by direction; nothing where it did nothing.
+    /// The report of each direction; `None` without operations.
     pub directions: [Option<DirectionReport>; Direction::ALL.len()],
 }
 
-/// What a stream did in one direction.
+/// The report of one direction of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionReport {
     /// Operations that ended.
     pub operations: u64,
     /// Blocks of 4 KiB that they read, wrote or trimmed.
     pub blocks: u64,
-    /// Their latencies in nanoseconds, with three significant digits: in an open loop from the
-    /// intended start.
+    /// Latencies in nanoseconds, with three significant digits; in an open loop from the intended
+    /// start.
     pub histogram: Latencies,
-    /// The same apart by the window that the set was in, where the job takes it to windows.
+    /// The latencies by the window of the set, if it has window commands.
     pub by_window: Option<ByWindow>,
-    /// The first of them one by one, as many as the job asks for, in the order in which they ended.
+    /// The first latencies individually, as many as the job requests, in the order in which the
+    /// operations ended.
     pub samples: Vec<Sample>,
 }
 
-/// Latencies in nanoseconds of operations within deterministic windows and of others.
+/// Latencies in nanoseconds, inside and outside deterministic windows.
 #[derive(Clone, Debug, Default)]
 pub struct ByWindow {
-    /// Begun and ended while the set was in its deterministic window.
+    /// Operations that began and ended while the set was in its deterministic window.
     pub inside: Latencies,
-    /// Begun after the host's command for the deterministic window, and ended after the drive had left it by itself.
+    /// Operations that began after the set entered the window, and ended after the drive left it
+    /// without a command of the host.
     pub left: Latencies,
     /// All others.
     pub outside: Latencies,
@@ -111,26 +113,26 @@ pub struct ByWindow {
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// When it began, or was to begin, from the beginning of the job.
+    /// Start or intended start, from the start of the job.
     pub at: Nanos,
-    /// How long it took from there.
+    /// Latency from that time.
     pub latency: Nanos,
 }
 
-/// A window command.
+/// A window command that was completed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WindowReport {
     /// The set.
     pub set: SetId,
-    /// The window it was to go to.
+    /// The requested window.
     pub to: WindowName,
-    /// When the command was given, from the beginning of the job.
+    /// Time of the command, from the start of the job.
     pub asked: Nanos,
-    /// How long the drive thought right before that a lockdown would take, if it says so.
+    /// The drive's estimate of the lockdown time immediately before the command, if available.
     pub lockdown_estimate: Option<Nanos>,
-    /// What the set was in then.
+    /// The state of the set before the command.
     pub from: WindowStatus,
-    /// When the set was there, or the command was refused.
+    /// Time at which the set reached the window, from the start of the job.
     pub reached: Nanos,
 }
 
@@ -139,60 +141,60 @@ pub struct WindowReport {
 pub struct SetChange {
     /// The set.
     pub id: SetId,
-    /// Its counters when the job began.
+    /// Its counters before the job.
     pub before: SetReport,
-    /// Its counters when the job had ended.
+    /// Its counters after the job.
     pub after: SetReport,
 }
 
-/// What was checked, and what was wrong.
+/// The checks of reads, and mismatches.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
     /// Blocks that were read and checked.
     pub blocks: u64,
-    /// Reads that returned a block that is not what it may be: 0, or the drive is wrong.
+    /// Reads that returned a wrong block: above 0, the drive is faulty.
     pub mismatches: u64,
-    /// The first of them.
+    /// The first mismatch.
     pub first_mismatch: Option<Mismatch>,
 }
 
 impl JobReport {
-    /// How long the job took.
+    /// Returns the duration of the job.
     pub fn elapsed(&self) -> Nanos {
         self.ended.saturating_since(self.started)
     }
 
-    /// Operations of all streams.
+    /// Returns the number of operations of all streams.
     pub fn operations(&self) -> u64 {
         let directions = self.streams.iter().flat_map(|stream| stream.directions.iter().flatten());
         directions.map(|direction| direction.operations).sum()
     }
 
-    /// The stream of that name.
+    /// Returns the stream of this name.
     pub fn stream(&self, name: &str) -> Option<&StreamReport> {
         self.streams.iter().find(|stream| stream.name == name)
     }
 }
 
 impl StreamReport {
-    /// What it did in a direction, if it did anything there.
+    /// Returns the report of a direction; `None` without operations.
     pub fn direction(&self, direction: Direction) -> Option<&DirectionReport> {
         self.directions[direction as usize].as_ref()
     }
 
-    /// How long it took.
+    /// Returns the duration of the stream.
     pub fn elapsed(&self) -> Nanos {
         self.ended.saturating_since(self.started)
     }
 
-    /// What it did, direction by direction.
+    /// Returns the directions with operations, and their reports.
     pub fn parts(&self) -> impl Iterator<Item = (Direction, &DirectionReport)> {
         Direction::ALL.into_iter().filter_map(|d| Some((d, self.direction(d)?)))
     }
 }
 
 impl DirectionReport {
-    /// The latencies in short.
+    /// Returns a summary of the latencies.
     pub fn summary(&self) -> LatencySummary {
         self.histogram.summary()
     }

@@ -1,6 +1,6 @@
-//! What `levelhead device` gives as JSON. Field names are the interface: change them with care.
+//! The JSON output of `levelhead device`. Field names are the interface: change them with care.
 //!
-//! Everything but `host` is a function of the inputs and the seed: the same bytes every time.
+//! Everything except `host` is a function of the inputs and the seed: the same bytes every time.
 
 use std::collections::BTreeMap;
 
@@ -22,120 +22,124 @@ use crate::inputs::Inputs;
 use crate::late::late_s;
 use crate::resolution;
 
-/// A job on a drive.
+/// The result of a job on a drive.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceResult {
     /// Version of this program.
     pub levelhead: &'static str,
-    /// The drive by name.
+    /// Name of the drive.
     pub profile: String,
-    /// The job by name.
+    /// Name of the job.
     pub job: String,
-    /// What the job is.
+    /// Description of the job.
     pub description: String,
     /// Seed of all randomness.
     pub seed: u64,
-    /// All that went in: files key by key. Absent if whoever asked for the run did not say.
+    /// All inputs: files key by key. Absent if the caller did not set them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Inputs>,
-    /// Whether the job was interrupted: every number is of what was done until then. Absent if not.
+    /// Whether the job was interrupted: all numbers cover the time until then. Absent if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Virtual time of the job, in seconds.
     pub virtual_seconds: f64,
     /// The streams, in the order of the job.
     pub streams: Vec<StreamResult>,
-    /// Window commands, in the order in which they were given.
+    /// The window commands, in the order of issue.
     pub windows: Vec<WindowResult>,
-    /// Each set of the drive: what it did during the job, and how it stands at the end.
+    /// Each set of the drive: its counters for the job, and its state at the end.
     pub sets: Vec<SetResult>,
-    /// Whether what was read is what was written.
+    /// The checks of reads.
     pub verification: VerificationResult,
-    /// What depends on the machine; everything else does not.
+    /// The only part that depends on the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<DeviceHost>,
 }
 
-/// A stream.
+/// The result of a stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamResult {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its set, or `all`.
+    /// Number of the set, or `all`.
     pub set: SetChoice,
-    /// What it does, in fio's word.
+    /// The operations, in the terms of fio.
     pub rw: &'static str,
-    /// Bytes of an operation; where sizes differ their mean.
+    /// Bytes of an operation; the mean if sizes differ.
     pub block_bytes: u64,
-    /// Sizes of operations in fio's words; absent where there is one.
+    /// Sizes of operations in the notation of fio; absent for a single size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_sizes: Option<String>,
-    /// How operations at random spread, in fio's words; absent where each place is alike.
+    /// The distribution of random operations in the notation of fio; absent if the job does not set
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_distribution: Option<String>,
-    /// Whether operations at random, where each place is alike, go to each place once before they
-    /// go to one again; absent for others.
+    /// Whether random operations visit each place once before they visit one again; absent for
+    /// operations in order and for distributions that are not uniform.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_map: Option<bool>,
-    /// The trace that it replays; absent if it replays none.
+    /// The replayed trace; absent without a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceResult>,
-    /// Share of its operations that are reads, 0 to 1.
+    /// Share of reads in the operations, from 0 to 1.
     pub read_share: f64,
-    /// Share of its other operations that are trims, 0 to 1; absent where there are none.
+    /// Share of trims in the operations that do not read, from 0 to 1; absent without trims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim_share: Option<f64>,
-    /// Operations per second of an open loop, of all directions; null for a closed one.
+    /// Operations per second of all directions in an open loop; null for a closed loop.
     pub rate: Option<f64>,
-    /// Operations outstanding: exactly so many in a closed loop, at most so many in an open one.
+    /// Outstanding operations: exactly this many in a closed loop, at most this many in an open
+    /// loop.
     pub depth: u32,
-    /// How many of it there were side by side, each with such a rate and depth; absent where one.
+    /// Number of concurrent jobs of the stream, each with this rate and depth; absent for one job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numjobs: Option<u32>,
-    /// How late its last operation began, in seconds; absent where that was within a hundredth of
-    /// the time it took, and of closed loops.
+    /// Time from the intended to the actual start of the last operation, in seconds; absent for
+    /// closed loops, and if at most 1 % of the stream's duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_s: Option<f64>,
-    /// When it began, in seconds of virtual time from the beginning of the job.
+    /// Start, in seconds of virtual time from the start of the job.
     pub start_s: f64,
-    /// From there to the end of its last operation, in seconds.
+    /// Time from the start to the end of the last operation, in seconds.
     pub virtual_seconds: f64,
-    /// What it did, by direction: `read`, `write`, `flush`, `trim`; those that occurred.
+    /// Results by direction: `read`, `write`, `flush`, `trim`; only those that occurred.
     pub directions: BTreeMap<&'static str, DirectionResult>,
 }
 
-/// A trace that was replayed.
+/// A replayed trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceResult {
-    /// The last part of its path.
+    /// The file name.
     pub file: String,
-    /// Its format.
+    /// Format.
     pub format: &'static str,
-    /// The action of blktrace that its operations have; absent in other formats.
+    /// The action of blktrace that counts; absent for other formats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<&'static str>,
-    /// Operations in it.
+    /// Operations of the trace.
     pub operations: u64,
-    /// From its beginning to its last operation, in seconds as recorded; null where it has no times.
+    /// Recorded time from the beginning to the last operation, in seconds; null without recorded
+    /// times.
     pub span_s: Option<f64>,
-    /// How fast it was replayed, in percent of the recorded speed; null where operations followed each other as fast as they
-    /// might.
+    /// Speed of the replay, in percent of the recorded speed; null if operations followed each
+    /// other as fast as possible.
     pub speed_percent: Option<f64>,
-    /// Files, devices or disks in it, 256 at most: all of them were replayed onto one.
+    /// Files, devices or disks in the trace, at most 256: all were replayed onto one.
     pub sources: u64,
-    /// Operations on no bytes, or without an address, that were left out.
+    /// Operations of zero bytes, or without an address, that were left out.
     pub left_out: u64,
-    /// Operations that were recorded at an earlier time than the one before them, and were begun with it.
+    /// Operations with an earlier recorded time than the previous one, whose time they get.
     pub out_of_order: u64,
-    /// Operations that lay beyond the part of the drive that the stream goes to, and began again at its beginning.
+    /// Operations that crossed the end of the stream's part of the drive, or were beyond it, and
+    /// wrapped around.
     pub wrapped: u64,
-    /// Operations that did not begin and end with blocks of 4 KiB, and went to whole ones.
+    /// Operations that did not begin and end at blocks of 4 KiB, and were fitted to whole blocks.
     pub widened: u64,
-    /// Trims of no whole block, which were left out.
+    /// Trims of no whole block, which were dropped.
     pub dropped_trims: u64,
 }
 
-/// What a stream did in a direction.
+/// The result of a direction of a stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionResult {
     /// Operations.
@@ -149,14 +153,16 @@ pub struct DirectionResult {
     /// Latencies, in an open loop from the intended start.
     #[serde(serialize_with = "resolution::one")]
     pub latency: LatencySummary,
-    /// Of those begun and ended while the set was in its deterministic window: after the host's command, until the host or
-    /// the drive left the window; absent where there were none, as is what follows.
+    /// Latencies of operations that began and ended while the set was in its deterministic window:
+    /// after the host's command completed, and before the host or the drive left the window. Absent
+    /// without such operations, as are the next two.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_in_dtwin: Option<LatencySummary>,
-    /// Of those begun after the host's command and ended after the drive had left the window by itself.
+    /// Latencies of operations that began after the set entered the window, and ended after the
+    /// drive left it without a command of the host.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_after_drive_left: Option<LatencySummary>,
-    /// Of all others, of a set that is taken to windows.
+    /// Latencies of all other operations, if the set has window commands.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "resolution::some")]
     pub latency_outside_dtwin: Option<LatencySummary>,
 }
@@ -164,64 +170,64 @@ pub struct DirectionResult {
 /// A window command.
 #[derive(Clone, Debug, Serialize)]
 pub struct WindowResult {
-    /// The set.
+    /// Number of the set.
     pub set: u16,
-    /// The window it was to go to.
+    /// The requested window.
     pub to: &'static str,
-    /// When the command was given, in seconds from the beginning of the job.
+    /// Time of the command, in seconds from the start of the job.
     pub asked_s: f64,
-    /// How long it took, in milliseconds.
+    /// Duration of the command, in milliseconds.
     pub took_ms: f64,
-    /// How long the drive had estimated that a lockdown would take, in milliseconds.
+    /// The drive's estimate of the lockdown time immediately before the command, in milliseconds.
     pub lockdown_estimate_ms: Option<f64>,
 }
 
-/// What a set did during a job.
+/// The counters of a set for the job, and its state.
 #[derive(Clone, Debug, Serialize)]
 pub struct SetResult {
-    /// Its number.
+    /// Number of the set.
     pub set: u16,
-    /// Blocks that clients read.
+    /// Blocks read by clients.
     pub blocks_read: u64,
-    /// Of them, found in the write buffer.
+    /// Of these, blocks found in the write buffer.
     pub buffer_hits: u64,
-    /// Of them, read ahead.
+    /// Of these, blocks that were read ahead.
     pub cache_hits: u64,
-    /// Blocks that clients wrote.
+    /// Blocks written by clients.
     pub blocks_written: u64,
-    /// Of them, kept waiting by the pace of writes.
+    /// Of these, blocks that were delayed by write pacing.
     pub blocks_paced: u64,
-    /// How long these waited for it, all together, in seconds.
+    /// Total delay by write pacing, in seconds.
     pub paced_seconds: f64,
-    /// Slots programmed for each block that clients wrote; null if they wrote none.
+    /// Slots programmed per block written by clients; null if clients wrote none.
     pub write_amplification: Option<f64>,
-    /// Slots programmed with what clients wrote.
+    /// Slots programmed with client data.
     pub slots_flushed: u64,
-    /// Slots programmed with blocks that were moved.
+    /// Slots programmed with moved blocks.
     pub slots_moved: u64,
-    /// Slots programmed with nothing, to fill up a unit.
+    /// Slots programmed with padding.
     pub slots_wasted: u64,
     /// Superblocks collected because space ran low.
     pub collections: u64,
     /// Superblocks collected because they lagged behind in wear.
     pub wear_moves: u64,
-    /// Blocks whose data moved because they were read so often.
+    /// Erase blocks whose data moved because of many reads (read reclaim).
     pub reclaims: u64,
-    /// Times that emptying the buffer had to wait for garbage collection.
+    /// Times that the flush of the buffer waited for garbage collection.
     pub starvations: u64,
     /// Logical blocks that the flash lost.
     pub blocks_lost: u64,
-    /// Discards that were ignored for want of room to remember them.
+    /// Discards that were ignored for lack of room to remember them.
     pub discards_ignored: u64,
     /// Deterministic windows entered.
     pub windows_entered: u64,
-    /// Of them, left by the drive and not by the host.
+    /// Of these, windows ended by the drive, not by the host.
     pub windows_broken: u64,
-    /// Superblocks that were free at the beginning.
+    /// Free superblocks at the start.
     pub free_superblocks_before: u32,
-    /// Superblocks that are free at the end.
+    /// Free superblocks at the end.
     pub free_superblocks: u32,
-    /// Superblocks that data may be in.
+    /// Superblocks for data.
     pub superblocks: u32,
     /// Least and most erases of a superblock, at the end.
     pub wear: (u32, u32),
@@ -229,44 +235,44 @@ pub struct SetResult {
     pub pages_read: BTreeMap<&'static str, u64>,
     /// Pages programmed by class of I/O.
     pub pages_programmed: BTreeMap<&'static str, u64>,
-    /// Blocks erased.
+    /// Erase blocks erased.
     pub blocks_erased: u64,
-    /// Client reads by what occupied their die when they came.
+    /// Client reads by the operation that occupied their die on arrival.
     pub client_reads_behind: BTreeMap<&'static str, u64>,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
 }
 
-/// Whether what was read is what was written.
+/// The checks of reads, and the first error.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerificationResult {
-    /// Whether the job checks what is read.
+    /// Whether the job checks reads.
     pub enabled: bool,
     /// Blocks that were read and checked.
     pub checked: u64,
-    /// Reads that returned what they may not.
+    /// Reads that returned a wrong block.
     pub mismatches: u64,
-    /// The first of them, in words.
+    /// The first mismatch, as text.
     pub first_mismatch: Option<String>,
-    /// The first operation that failed, in words.
+    /// The first failed operation, as text.
     pub first_error: Option<String>,
 }
 
-/// What depends on the machine.
+/// Values that depend on the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceHost {
-    /// Wall time of making the drive, in seconds.
+    /// Wall time to prepare the drive, in seconds.
     pub setup_wall_seconds: f64,
     /// Wall time of the job, in seconds.
     pub wall_seconds: f64,
     /// Operations of the job per second of its wall time.
     pub simulated_ops_per_wall_second: f64,
-    /// Most memory this program had, in bytes.
+    /// Peak memory of this program, in bytes.
     pub peak_rss_bytes: u64,
 }
 
 impl DeviceResult {
-    /// What a report says to programs.
+    /// Converts a report to its JSON form.
     pub fn new(spec: &DeviceSpec, report: &JobReport) -> Self {
         let streams = spec.job.streams.iter().zip(&report.streams);
         let checks = &report.checks;
@@ -346,7 +352,7 @@ fn of_trace(spec: &StreamSpec, trace: &Trace, stream: &StreamReport) -> TraceRes
     }
 }
 
-/// Mean bytes of a stream's operations, but for flushes.
+/// Returns the mean bytes of a stream's operations, without flushes.
 fn mean_bytes(stream: &StreamReport) -> u64 {
     let parts = || stream.parts().filter(|(direction, _)| *direction != Direction::Flush);
     let operations: u64 = parts().map(|(_, part)| part.operations).sum();

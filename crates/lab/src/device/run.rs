@@ -1,10 +1,11 @@
-//! Running a job: the clients of its streams, and its window commands.
+//! The execution of a job: the clients of its streams, and its window commands.
 //!
-//! Every client is a task. In a closed loop it takes an operation, does it and takes the next. In
-//! an open loop it takes an arrival, waits for it if it is still to come, and does it: as many
-//! clients as may be outstanding make a queue, first come first served, for arrivals that are late.
+//! Every client is a task. A client of a closed loop takes an operation, executes it and takes the
+//! next. A client of an open loop takes an arrival, waits for its time if that is in the future,
+//! and executes it. The clients, as many as operations may be outstanding, form a queue for late
+//! arrivals: first come, first served.
 //!
-//! Invariant: nothing that is shared stays borrowed across an await.
+//! Invariant: no shared state stays borrowed across an await.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -27,13 +28,13 @@ use super::streams::{OfJob, Place, Stream};
 use super::timeline::Timeline;
 use super::watch::Watch;
 
-/// Progress is told every so many operations.
+/// Operations between two progress reports.
 const PROGRESS_STEP: u64 = 4096;
 
-/// What writes are for: nobody says, and it is all the same to a drive.
+/// The I/O class of writes. Simulated drives ignore it.
 const WRITES: IoClass = IoClass::Flush;
 
-/// What comes of a job, but for the drive's own counters.
+/// The results of a job, without the counters of the drive.
 pub(super) struct Ran {
     pub started: Nanos,
     pub ended: Nanos,
@@ -45,28 +46,28 @@ pub(super) struct Ran {
     pub first_error: Option<String>,
 }
 
-/// What all tasks of a job share.
+/// The state shared by all tasks of a job.
 struct Run<D> {
     handle: Handle,
     device: D,
     started: Nanos,
     verifies: bool,
     streams: Vec<Stream<D>>,
-    /// By place in the list of sets.
+    /// By index in the list of sets.
     ledgers: Vec<RefCell<Ledger>>,
     recorder: RefCell<Recorder>,
     windows: RefCell<Vec<WindowReport>>,
     checks: RefCell<Checks>,
     first_error: RefCell<Option<String>>,
-    /// What is written where nothing is checked.
+    /// The content of writes if reads are not checked.
     unchecked: Block,
     progress: RefCell<Box<dyn FnMut(f64)>>,
     stop: Stop,
-    /// Whether the job ended because of it.
+    /// Whether the job ended because of a stop request.
     is_interrupted: Cell<bool>,
 }
 
-/// Does a job on a device that nobody watches.
+/// Executes a job on a device without a watch.
 #[cfg(test)]
 pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
@@ -80,8 +81,8 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     watched(handle, (device, never_left), queue, plan, (stop, Rc::default()), progress).await
 }
 
-/// Does a job on a device, from the first operation to the last, or until whoever watches cuts it off. `queue` gives the
-/// device as it is reached by a submission queue: each stream has one.
+/// Executes a job on a device, from the first operation to the last, or until `watch` cuts it off.
+/// `queue` returns the device as reached by a submission queue: each job of each stream has one.
 pub(super) async fn watched<D: BlockDevice + 'static>(
     handle: &Handle,
     (device, left): (D, LeftByItself),
@@ -131,7 +132,7 @@ pub(super) async fn watched<D: BlockDevice + 'static>(
     run.finish()
 }
 
-/// Turns predictable-latency mode on for the sets that have window commands.
+/// Enables predictable-latency mode for the sets that have window commands.
 async fn enable_windows<D: BlockDevice>(
     device: &D,
     windows: &[WindowPlan],
@@ -144,7 +145,7 @@ async fn enable_windows<D: BlockDevice>(
 }
 
 impl<D: BlockDevice + 'static> Run<D> {
-    /// Does all that is planned.
+    /// Executes all streams and window commands.
     async fn until_over(self: &Rc<Self>, windows: Vec<WindowPlan>, watch: &Watch) {
         let steps = windows.into_iter();
         let steps =
@@ -168,7 +169,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         .await;
     }
 
-    /// What came of it. Tasks that are cut off hold on to the rest.
+    /// Returns the results. Tasks that were cut off keep references to this state.
     fn finish(&self) -> Ran {
         let (started, ended) = (self.started, self.handle.now());
         let mut windows = self.windows.take();
@@ -179,7 +180,7 @@ impl<D: BlockDevice + 'static> Run<D> {
             report.late = stream.jobs.iter().map(|job| job.late.get()).max().unwrap_or_default();
         }
         let is_interrupted = self.is_interrupted.get();
-        // Tasks that were asleep when the end was asked for have slept on.
+        // The clock may be past the last operation: tasks that slept at the stop request slept on.
         let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
         let ended = if is_interrupted { started + last } else { ended };
         Ran {
@@ -194,7 +195,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
-    /// A stream from its start to its end.
+    /// Executes a stream from its start to its end.
     async fn stream(self: Rc<Self>, index: usize) {
         let stream = &self.streams[index];
         for before in &stream.plan.waits_for {
@@ -221,7 +222,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         stream.over.notify_all();
     }
 
-    /// One of those that do the operations of one of a stream's jobs.
+    /// Executes operations of one job of a stream, one at a time.
     async fn client(self: Rc<Self>, index: usize, job: usize) {
         let stream = &self.streams[index];
         let job = &stream.jobs[job];
@@ -262,7 +263,8 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
-    /// Does an operation, with what follows from it. Whether the job goes on.
+    /// Executes an operation, and the write and flush that follow it. Returns whether the job
+    /// continues.
     async fn done(
         &self,
         index: usize,
@@ -345,7 +347,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         Ok(())
     }
 
-    /// Flushes all sets of a stream, side by side.
+    /// Flushes all sets of a stream concurrently.
     async fn flush(&self, stream: &Stream<D>, job: &OfJob<D>) -> Result<(), DeviceError> {
         if let [(set, _)] = stream.plan.sets[..] {
             return job.device.flush(set).await;
@@ -369,7 +371,8 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
-    /// An operation has ended that counts from `since`. Whether the job goes on.
+    /// Records an operation that has ended, with its latency from `since`. Returns whether the job
+    /// continues.
     fn ended(
         &self,
         index: usize,
@@ -393,7 +396,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         true
     }
 
-    /// Says how far the job is. That it begins and that it has ended is told once each.
+    /// Reports the progress of the job, strictly between 0 and 1: these two are reported once each.
     fn tell_progress(&self, now: Nanos) {
         let jobs = self.streams.iter().flat_map(|stream| &stream.jobs);
         let of_jobs = jobs.map(|job| job.source.borrow().progress(now));
@@ -401,7 +404,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         (self.progress.borrow_mut())(least.max(1e-9));
     }
 
-    /// Notes what has failed, if it is the first that has, and ends all streams.
+    /// Notes a failure if it is the first, and ends all streams.
     fn fail(&self, words: &str) {
         let at = (self.handle.now() - self.started).as_secs_f64();
         let words = format!("{at:.6} s into the job, {words}");
@@ -411,7 +414,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
-    /// Whether somebody has asked for the end. It is noted only where something was still to be done.
+    /// Whether a stop is requested. The job counts as interrupted only if it had work left.
     fn is_stopped(&self) -> bool {
         let is_stopped = self.stop.is_asked();
         if is_stopped && !self.is_interrupted.replace(true) {
@@ -422,7 +425,7 @@ impl<D: BlockDevice + 'static> Run<D> {
         is_stopped
     }
 
-    /// The window commands of a set.
+    /// Executes the window commands of a set.
     async fn step(self: Rc<Self>, plan: WindowPlan) {
         for (at, to) in plan.steps {
             self.handle.sleep_until(self.started + at).await;

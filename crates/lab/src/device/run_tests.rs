@@ -1,4 +1,4 @@
-//! The runner on a device whose times are plain: what comes out is arithmetic.
+//! Jobs on a device with simple timing: the results can be calculated.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
 }
 
-/// There is one queue.
+/// Returns the same device for each submission queue.
 fn own(fake: &Fake, _: u16) -> Fake {
     fake.clone()
 }
@@ -27,7 +27,7 @@ fn stream(rw: Rw, operations: u64) -> StreamSpec {
     StreamSpec { operations: Some(operations), ..StreamSpec::new(rw) }
 }
 
-/// Does a job on a device that does `servers` operations at a time, after `prepare`.
+/// Executes a job on a device with `servers` operations at a time, after `prepare`.
 fn ran(job: Job, servers: usize, prepare: impl FnOnce(&Fake)) -> (Ran, Vec<&'static str>) {
     let rt = Runtime::new(1);
     let handle = rt.handle();
@@ -50,7 +50,7 @@ fn job(streams: Vec<StreamSpec>) -> Job {
     Job { samples: 1_000, bucket_ms: 0.1, ..Job::new("test", streams) }
 }
 
-/// When the operations of a stream began and how long they took, in microseconds.
+/// Returns start and latency of the operations of a stream, in microseconds.
 fn samples(ran: &Ran, stream: usize, direction: Direction) -> Vec<(u64, u64)> {
     let part = ran.streams[stream].direction(direction).expect("it did some");
     part.samples.iter().map(|sample| (sample.at.0 / 1_000, sample.latency.0 / 1_000)).collect()
@@ -97,7 +97,8 @@ fn a_closed_loop_has_its_depth_under_way_and_latency_grows_with_it() {
 
 #[test]
 fn an_open_loop_counts_from_the_intended_start() {
-    // Half as many as the device can do, then twice as many: each waits for all before it.
+    // Half the throughput of the device, then twice its throughput: each operation waits for all
+    // earlier ones.
     let slow = StreamSpec { operations_per_second: Some(50_000.0), ..stream(Rw::RandRead, 5) };
     assert_eq!(
         samples(&done(job(vec![slow]), 1), 0, Direction::Read),
@@ -430,7 +431,7 @@ fn a_job_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
     assert!(!done(self::job(vec![stream(Rw::RandRead, 100)]), 1).is_interrupted);
 }
 
-/// A drive that is behind with its own work, and answers nobody.
+/// The drive is busy with background work and completes no operation.
 #[test]
 fn a_job_whose_drive_is_busy_with_itself_tells_how_far_it_is_and_ends_when_asked() {
     let rt = Runtime::new(1);

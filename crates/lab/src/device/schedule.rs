@@ -1,7 +1,7 @@
-//! When the operations of an open loop are to begin.
+//! Intended start times of the operations of an open loop.
 //!
-//! A rate of all directions together is one lane: what an operation does is drawn when its time has
-//! come. Rates by direction are a lane each, and the earliest is next, as fio has it.
+//! One rate for all directions is one lane; the direction of an operation is drawn at its start.
+//! Rates by direction are one lane each, and the lane with the earliest arrival is next, as in fio.
 
 use runtime::{Nanos, Rng};
 
@@ -10,40 +10,40 @@ use block::BLOCK_BYTES;
 use super::report::Direction;
 use super::stream::{Arrivals, Rates};
 
-/// Arrivals of one of a stream's jobs.
+/// The arrivals of one job of a stream.
 pub(super) struct Schedule {
     arrivals: Arrivals,
     lanes: Vec<Lane>,
 }
 
 struct Lane {
-    /// What its operations do, where it is not drawn.
+    /// The direction of the operations; `None` if it is drawn for each operation.
     direction: Option<Direction>,
-    /// Nanoseconds from the start to the next arrival. As a float, so that spacings below a
-    /// nanosecond add up; exact to a nanosecond for a hundred days.
+    /// Nanoseconds from the start to the next arrival. A float, so that spacings below a nanosecond
+    /// add up; exact to a nanosecond for a hundred days.
     next: f64,
     spacing: Spacing,
 }
 
-/// Nanoseconds from an arrival to the next.
+/// Nanoseconds from one arrival to the next: per operation, or per byte.
 #[derive(Clone, Copy)]
 enum Spacing {
     Each(f64),
     Byte(f64),
 }
 
-/// The next arrival.
+/// An arrival.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Arrival {
-    /// From the start.
+    /// The time since the start.
     pub at: Nanos,
     pub direction: Option<Direction>,
-    /// What is to be told how many blocks it has.
+    /// The lane of the arrival, for [`Schedule::has`].
     lane: usize,
 }
 
 impl Schedule {
-    /// Of a stream whose operations go in these directions.
+    /// Creates the schedule of a stream with operations in these directions.
     pub(super) fn new(rates: Rates, arrivals: Arrivals, directions: &[Direction]) -> Self {
         let lane = |direction, spacing| Lane { direction, next: 0.0, spacing };
         let lanes = match rates {
@@ -60,8 +60,8 @@ impl Schedule {
         Self { arrivals, lanes }
     }
 
-    /// Takes the next arrival. Those of rates in bytes are asked for again once their length is
-    /// known: see [`Self::has`].
+    /// Returns the next arrival. With rates in bytes, the lane advances only in [`Self::has`], once
+    /// the length of the operation is known.
     pub(super) fn next(&mut self, rng: &mut Rng) -> Arrival {
         let lanes = self.lanes.iter().enumerate();
         let earliest = lanes.min_by(|(_, one), (_, other)| one.next.total_cmp(&other.next));
@@ -73,7 +73,7 @@ impl Schedule {
         Arrival { at: Nanos(next as u64), direction, lane }
     }
 
-    /// An arrival has so many blocks.
+    /// Sets the number of blocks of an arrival, and advances its lane if the rate is in bytes.
     pub(super) fn has(&mut self, arrival: Arrival, blocks: u64, rng: &mut Rng) {
         if let Spacing::Byte(spacing) = self.lanes[arrival.lane].spacing {
             let bytes = (blocks * u64::from(BLOCK_BYTES)) as f64;
@@ -96,7 +96,8 @@ mod tests {
 
     const BOTH: [Direction; 2] = [Direction::Read, Direction::Write];
 
-    /// When reads and writes of so many blocks are to begin, in microseconds.
+    /// Returns the directions and start times of reads and writes of `blocks` blocks, in
+    /// microseconds.
     fn arrivals(rates: Rates, blocks: u64, count: usize) -> Vec<(Option<Direction>, u64)> {
         let (mut schedule, mut rng) = (Schedule::new(rates, Arrivals::Fixed, &BOTH), Rng::new(1));
         let mut next = || {

@@ -1,23 +1,24 @@
-//! Which NVM sets a stream goes to.
+//! The choice of NVM sets for a stream.
 
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// Which NVM sets a stream goes to.
+/// The NVM sets of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetChoice {
-    /// One, by number from 1 on.
+    /// One set, by its number from 1.
     One(u16),
-    /// All of the drive's: operations at random go to each alike, operations in order to one after the other.
+    /// All sets of the drive: random operations are spread evenly over them, operations in order
+    /// visit them in turn.
     All,
 }
 
 const ALL: &str = "all";
 
 impl SetChoice {
-    /// Whether it goes to the set of this number.
+    /// Whether the choice includes the set with this number.
     pub(super) fn has(self, number: u16) -> bool {
         match self {
             Self::One(own) => own == number,

@@ -6,17 +6,18 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::units::parse_bytes;
 
-/// A part of a set: where it begins or how long it is.
+/// An offset in a set, or the length of a part of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Extent {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// A share of the set, 0 to 1.
+    /// A share of the set, from 0 to 1.
     Share(f64),
 }
 
 impl Extent {
-    /// Blocks of `block_bytes` that this is of a set of `blocks`, rounded down.
+    /// Converts the extent to blocks of `block_bytes` bytes in a set of `blocks` blocks, rounded
+    /// down.
     pub(super) fn blocks(self, blocks: u64, block_bytes: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes / block_bytes,
@@ -64,12 +65,12 @@ impl Visitor<'_> for ExtentVisitor {
     }
 }
 
-/// For fields of job files that are bytes: a number, or a text such as `"128KiB"`.
+/// Deserializes bytes in a job file: a number, or a text such as `"128KiB"`.
 pub(super) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     deserializer.deserialize_any(BytesVisitor)
 }
 
-/// The same for fields that may be absent.
+/// Same as [`bytes`], for optional fields.
 pub(super) fn some_bytes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {

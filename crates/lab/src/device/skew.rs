@@ -1,10 +1,12 @@
-//! Where random operations go, in fio's words `random_distribution`: plain arithmetic and seeded randomness.
+//! The places of random operations: fio's `random_distribution`. Plain arithmetic and seeded
+//! randomness.
 //!
-//! `zipf` and `pareto` rank the places of a stream's part by how popular they are; ranks are scattered over the part by a
-//! permutation, so that hot places are no neighbours. `normal` is a hill in the middle of the part, `zoned` shares that parts of
-//! it get.
+//! `zipf` and `pareto` rank the places of a stream's part by popularity; a permutation scatters the
+//! ranks over the part, so that hot places are not neighbours. `normal` is a bell curve around the
+//! middle of the part, and `zoned` gives each zone of the part a share of the operations.
 //!
-//! Cost of a draw: some tens of nanoseconds, however many places there are; nothing is kept for each.
+//! Cost of a draw: some tens of nanoseconds, independent of the number of places. No memory per
+//! place.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -13,32 +15,32 @@ use runtime::Rng;
 use serde::de::{self, Deserialize, Deserializer};
 use workload::scrambled;
 
-/// How the operations of a random stream spread over its part of the set.
+/// The distribution of a stream's random operations over its part of the set.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Distribution {
-    /// Each place alike.
+    /// Uniform.
     #[default]
     Random,
-    /// Place of rank i with probability proportional to `1 / i^theta`.
+    /// The place of rank i with a probability proportional to `1 / i^theta`.
     Zipf(f64),
-    /// By a power law by which, with h = 0.2, a fifth of the places get four fifths of the operations.
+    /// By a power law: with h = 0.2, a fifth of the places gets four fifths of the operations.
     Pareto(f64),
-    /// Around the middle, with a standard deviation of so many percent of the part.
+    /// Around the middle, with this standard deviation in percent of the part.
     Normal(f64),
-    /// Zones one behind the other: percent of the operations, percent of the part.
+    /// Successive zones: percent of the operations, percent of the part.
     Zoned(Vec<(f64, f64)>),
 }
 
 const WORDS: &str = "random, zipf:THETA (above 0 to 10), pareto:H (between 0 and 1), normal:PERCENT (above 0 to 100), \
                      zoned:OPERATIONS/SIZE:... in percent (zoned:60/10:30/20:10/70)";
-/// How far percentages may miss 100, for the sake of rounded thirds.
+/// The allowed difference of a sum of percentages from 100: thirds are rounded.
 const ROUNDING: f64 = 0.2;
 
 impl Distribution {
-    /// Reads fio's words.
+    /// Parses the notation of fio.
     ///
     /// # Errors
-    /// What is allowed, in words.
+    /// Returns the allowed values as text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let refused = || format!("`{text}`: allowed are {WORDS}");
         let (word, rest) = text.split_once(':').unwrap_or((text, ""));
@@ -55,17 +57,17 @@ impl Distribution {
         }
     }
 
-    /// Whether each place is alike.
+    /// Whether the distribution is uniform.
     pub(super) fn is_uniform(&self) -> bool {
         matches!(self, Self::Random)
     }
 }
 
-/// Zones whose percentages come to 100, of operations and of size.
+/// Parses zones. Their percentages of operations, and of the part, must add up to 100.
 fn zones(text: &str) -> Option<Vec<(f64, f64)>> {
     let percent =
         |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.0..=100.0).contains(n));
-    // Zones without a size share what the others leave.
+    // Zones without a size divide the rest equally.
     let zone = |part: &str| {
         let (operations, size) = part.split_once('/')?;
         let is_open = size.trim().is_empty();
@@ -80,7 +82,7 @@ fn zones(text: &str) -> Option<Vec<(f64, f64)>> {
     let is_whole = |sum: f64| (sum - 100.0).abs() <= ROUNDING;
     let operations = zones.iter().map(|zone| zone.0).sum();
     let sizes = zones.iter().map(|zone| zone.1).sum();
-    // A zone without room cannot be gone to.
+    // A zone of size 0 cannot have operations.
     let has_room = zones.iter().all(|(operations, size)| *size > 0.0 || *operations <= 0.0);
     (is_whole(operations) && is_whole(sizes) && has_room).then_some(zones)
 }
@@ -106,7 +108,7 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
-/// Draws places.
+/// A distribution, prepared for draws.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Places {
     Random,
@@ -115,12 +117,13 @@ pub(super) enum Places {
     Pareto(f64),
     /// The standard deviation, as a share of the part.
     Normal(f64),
-    /// Zones: the sum of the shares of operations up to each, where it begins, where it ends, as shares of the part.
+    /// For each zone: the sum of the shares of operations up to and including it, its start and its
+    /// end, as shares of the part.
     Zoned(Vec<(f64, f64, f64)>),
 }
 
 impl Places {
-    /// Of `count` places, at least one.
+    /// Prepares draws from `count` places, at least one.
     pub(super) fn new(distribution: &Distribution, count: u64) -> Self {
         match distribution {
             Distribution::Random => Self::Random,
@@ -140,7 +143,7 @@ impl Places {
         }
     }
 
-    /// A place below `count`.
+    /// Draws a place below `count`.
     pub(super) fn draw(&self, count: u64, rng: &mut Rng) -> u64 {
         let at = |share: f64| ((count as f64 * share) as u64).min(count - 1);
         match self {
@@ -159,10 +162,11 @@ impl Places {
     }
 }
 
-/// A number from 0 to 1 that is normal around the middle: what falls outside is drawn again, as the sides of the hill have no place.
+/// Draws a number from 0 to 1 from a normal distribution around 0.5. Numbers outside are drawn
+/// again.
 fn normal(deviation: f64, rng: &mut Rng) -> f64 {
     loop {
-        // Box and Muller.
+        // Box-Muller transform.
         let radius = (-2.0 * (1.0 - rng.unit_f64()).ln()).sqrt();
         let share = 0.5 + deviation * radius * (TAU * rng.unit_f64()).cos();
         if (0.0..1.0).contains(&share) {
@@ -171,16 +175,17 @@ fn normal(deviation: f64, rng: &mut Rng) -> f64 {
     }
 }
 
-/// Ranks by a power law, exactly, by rejection-inversion (Hörmann and Derflinger 1996): the integral of the law is inverted,
-/// and what the steps of the sum cut off is drawn again. Any exponent above 0, 1 included; nothing is summed beforehand.
+/// Draws ranks by a power law, exactly, by rejection-inversion (Hörmann and Derflinger 1996):
+/// inverts the integral of the law, and draws again if the number falls outside the steps of the
+/// sum. Works for any exponent above 0, including 1, and needs no sum in advance.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Zipf {
     theta: f64,
     count: f64,
-    /// The integral at the ends of the ranks.
+    /// The integral at the ends of the range of ranks.
     first: f64,
     last: f64,
-    /// So far below its rank a number is certainly taken.
+    /// A number is accepted without a further check if it is at most this far below its rank.
     margin: f64,
 }
 
@@ -193,7 +198,7 @@ impl Zipf {
         zipf
     }
 
-    /// A rank from 0 on.
+    /// Draws a rank, from 0.
     fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let area = self.last + rng.unit_f64() * (self.first - self.last);
@@ -209,7 +214,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The integral of the weights from 1 to `x`.
+    /// Returns the integral of the weights from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
         let ln = x.ln();
         let by = (1.0 - self.theta) * ln;
@@ -217,7 +222,7 @@ impl Zipf {
     }
 
     fn inverse(&self, area: f64) -> f64 {
-        // Below -1 only by rounding.
+        // Below -1 only because of rounding.
         let by = ((1.0 - self.theta) * area).max(-1.0);
         let ln = if by.abs() < 1e-8 { area * (1.0 - by / 2.0) } else { area * by.ln_1p() / by };
         ln.exp()

@@ -1,4 +1,5 @@
-//! Which operation a stream does next, where and when. Plain arithmetic and seeded randomness.
+//! The operations of a stream: their order, places and start times. Plain arithmetic and seeded
+//! randomness.
 
 use runtime::{Nanos, Rng};
 use workload::trace::TraceError;
@@ -12,57 +13,57 @@ use super::report::Direction;
 use super::schedule::Schedule;
 use super::skew::Places;
 
-/// The next operation of a stream.
+/// An operation of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Operation {
-    /// When it is to begin.
+    /// The intended start.
     pub at: Nanos,
     pub direction: Direction,
-    /// Which of the stream's sets it goes to.
+    /// The index of the set, in the sets of the stream.
     pub set: usize,
-    /// Its first block.
+    /// The first block.
     pub first: u64,
-    /// How many there are.
+    /// The number of blocks.
     pub blocks: u64,
-    /// The same blocks are written once it has ended.
+    /// Whether the same blocks are written once the operation has ended.
     pub is_written_after: bool,
 }
 
-/// Operations of one of a stream's jobs, in order.
+/// The operations of one job of a stream, in order.
 pub(super) struct Source {
     rng: Rng,
     first: u64,
     length: u64,
     sets: u64,
     sizes: PerDirection<Sizes>,
-    /// Where random operations go, by direction.
+    /// The places of random operations, by direction.
     places: Option<PerDirection<Places>>,
-    /// Places that random operations have still to go to in this pass.
+    /// The places that random operations have not yet visited in this pass.
     map: Option<RandomMap>,
     read_share: f64,
     trim_share: f64,
     writes_what_it_trims: bool,
-    /// The trace that says what is next, where there is one.
+    /// The trace that determines the operations, if there is one.
     replay: Option<Replay>,
-    /// Where reads, writes and trims in order go on.
+    /// The positions of operations in order, by direction.
     next_in_order: [InOrder; Direction::ALL.len()],
     left: u64,
     planned: u64,
     blocks_left: u64,
     planned_blocks: u64,
-    /// When it began, once it has.
+    /// The start of the stream, once it has begun.
     since: Option<Nanos>,
     duration: Option<Nanos>,
-    /// Nothing begins from here on.
+    /// No operation begins at this time or later.
     until: Nanos,
-    /// Arrivals of an open loop.
+    /// The arrivals of an open loop.
     schedule: Option<Schedule>,
 }
 
-/// Where operations in order go on: one set after the other has its turn.
+/// The positions of operations in order; the sets are visited in turn.
 struct InOrder {
     set: usize,
-    /// From the beginning of the part of each set.
+    /// The next block of each set, counted from the beginning of its part.
     at: Vec<u64>,
 }
 
@@ -71,7 +72,7 @@ impl InOrder {
         Self { set: 0, at: vec![0; sets] }
     }
 
-    /// The next set, and where in a part of `length` blocks so many go.
+    /// Returns the next set, and the position of `blocks` blocks in its part of `length` blocks.
     fn next(&mut self, blocks: u64, length: u64) -> (usize, u64) {
         let set = self.set;
         self.set = (set + 1) % self.at.len();
@@ -82,7 +83,7 @@ impl InOrder {
 }
 
 impl Source {
-    /// Of the job of that number, from 0.
+    /// Creates the operations of job number `job`, from 0.
     pub(super) fn new(plan: &StreamPlan, job: usize, rng: Rng) -> Self {
         let sets = plan.sets.len() as u64;
         let part = &plan.parts[job];
@@ -118,14 +119,13 @@ impl Source {
         }
     }
 
-    /// The stream begins. Its time counts from now.
+    /// Begins the stream: its time counts from `now`.
     pub(super) fn begin(&mut self, now: Nanos) {
         self.since = Some(now);
         self.until = self.duration.map_or(Nanos::MAX, |duration| now + duration);
     }
 
-    /// The next operation; none if the stream is over. Asked at the instant at which somebody is
-    /// free to do it.
+    /// Returns the next operation; `None` at the end. Requires: a client is free at `now`.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Operation> {
         if self.replay.is_some() {
             return self.next_of_trace(now);
@@ -163,12 +163,13 @@ impl Source {
         next
     }
 
-    /// What has ended a trace before its time; told once.
+    /// Returns the error that ended a trace early, once.
     pub(super) fn failure(&mut self) -> Option<TraceError> {
         self.replay.as_mut()?.failure()
     }
 
-    /// What was done to a trace's operations to fit them on the drive, if there is a trace.
+    /// Returns the changes to the operations of a trace that fit them to the drive; `None` without
+    /// a trace.
     pub(super) fn fitted(&self) -> Option<Fitted> {
         self.replay.as_ref().map(Replay::fitted)
     }
@@ -183,9 +184,9 @@ impl Source {
         }
     }
 
-    /// Which set, and how far from the beginning of its part.
+    /// Returns the index of the set, and the offset in its part.
     fn next_place(&mut self, direction: Direction, blocks: u64) -> (usize, u64) {
-        // As fio aligns them: by the smallest size of the direction.
+        // Aligned like in fio: to the smallest size of the direction.
         let unit = self.sizes.of(direction).least();
         if let Some(map) = &mut self.map {
             let place = map.next(&mut self.rng);
@@ -200,7 +201,8 @@ impl Source {
             }
             Some(places) => {
                 let place = places.draw(self.length / unit * self.sets, &mut self.rng);
-                // One that would reach beyond the part ends with it.
+                // An operation that would cross the end of the part is shifted so that it ends
+                // there.
                 let offset = (place / self.sets * unit).min(self.length - blocks);
                 ((place % self.sets) as usize, offset)
             }
@@ -211,17 +213,17 @@ impl Source {
         self.since.expect("a stream begins before its operations")
     }
 
-    /// When nothing begins any more.
+    /// Returns the time from which no operation begins.
     pub(super) fn until(&self) -> Nanos {
         self.until
     }
 
-    /// Nothing more begins.
+    /// Prevents further operations.
     pub(super) fn stop(&mut self) {
         self.left = 0;
     }
 
-    /// How far the stream is, 0 to 1.
+    /// Returns the progress of the stream, from 0 to 1.
     pub(super) fn progress(&self, now: Nanos) -> f64 {
         if self.left == 0 {
             return 1.0;
@@ -230,7 +232,7 @@ impl Source {
         let by_time = self.since.zip(self.duration).map_or(0.0, |(since, duration)| {
             share(now.saturating_since(since).0, duration.0.max(1))
         });
-        // A stream without a number of operations, or of blocks, has done none of so many.
+        // A limit that is not set is `u64::MAX`, of which the share is practically 0.
         let by_blocks = share(self.planned_blocks - self.blocks_left, self.planned_blocks);
         share(self.planned - self.left, self.planned).max(by_blocks).max(by_time).min(1.0)
     }
@@ -247,7 +249,7 @@ mod tests {
 
     const START: Nanos = Nanos(1_000);
 
-    /// The part of the only job.
+    /// Returns the parts of a single job.
     fn part(first: u64, end: u64) -> Vec<Range<u64>> {
         std::iter::once(first..end).collect()
     }
@@ -329,7 +331,7 @@ mod tests {
                 all(&mut source).into_iter().partition(|op| op.direction == Direction::Read);
             assert!(writes.iter().all(|op| op.first % 16 == 0), "{distribution:?}");
             assert!(reads.iter().any(|op| op.first % 16 != 0), "{distribution:?}");
-            // Ranks beyond the places of writes would all fall to the last one.
+            // If ranks went beyond the places of writes, all of these would fall to the last place.
             let last = writes.iter().filter(|op| op.first == 1_584).count();
             assert!(last < writes.len() / 2, "{last} of {}", writes.len());
         }

@@ -1,4 +1,4 @@
-//! Streams: who reads and writes in a job, as its file says it.
+//! The streams of a job, as its file describes them.
 
 use block::BLOCK_BYTES;
 use serde::Deserialize;
@@ -12,153 +12,158 @@ use super::sets::SetChoice;
 use super::size::{self, Extent};
 use super::skew::Distribution;
 
-/// A stream of operations to one set, or to all of them.
+/// A stream of operations on one set, or on all sets.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "options of fio's, each by itself")]
 pub struct StreamSpec {
-    /// Its name in results; what it does, unless set.
+    /// The name in results. Default: the name of `rw`.
     #[serde(default)]
     pub name: String,
-    /// The set, by number from 1 on, or all of the drive's.
+    /// The number of the set, from 1, or all sets of the drive. Default: 1.
     #[serde(default = "set_one")]
     pub set: SetChoice,
-    /// What it does; of no use where it replays a trace.
+    /// The operations; not allowed with `replay`.
     #[serde(default)]
     pub rw: Rw,
-    /// A trace that it replays, as a file: fio's iolog, what blkparse prints, or CSV of MSR Cambridge.
+    /// The path of a trace to replay: an iolog of fio, the output of blkparse, or CSV of MSR
+    /// Cambridge.
     #[serde(alias = "read_iolog")]
     pub replay: Option<String>,
-    /// The format of that trace, where it is not to be found out.
+    /// The format of the trace. Default: detected.
     pub trace_format: Option<BlockFormat>,
-    /// The action of blktrace that counts; Q unless set, or D where the trace has no Q.
+    /// The action of blktrace that counts. Default: Q, or D if the trace has no Q.
     pub replay_action: Option<Action>,
-    /// Whether its operations follow each other as fast as `depth` allows, and not as they were recorded.
+    /// Whether operations follow each other as fast as `depth` allows, and not at the recorded
+    /// times.
     #[serde(default)]
     pub replay_no_stall: bool,
-    /// How fast it is replayed, in percent of the recorded speed; 100 unless set.
+    /// The speed of the replay, in percent of the recorded speed. Default: 100.
     pub replay_time_scale: Option<f64>,
-    /// What its offsets are divided by; 1 unless set.
+    /// The divisor of offsets in the trace. Default: 1.
     pub replay_scale: Option<u64>,
-    /// What its offsets are brought down to a multiple of, in bytes: a power of two.
+    /// Offsets in the trace are rounded down to a multiple of this many bytes, a power of two.
     #[serde(default, deserialize_with = "size::some_bytes")]
     pub replay_align: Option<u64>,
-    /// What is in the trace, once somebody has looked ([`super::Job::look_at_traces`]).
+    /// The trace and its survey, after [`super::Job::look_at_traces`].
     #[serde(skip)]
     pub trace: Option<Trace>,
-    /// Reads among the operations of `rw` and `randrw`, in percent; 50 unless set.
+    /// The share of reads in the operations of `rw` and `randrw`, in percent. Default: 50.
     #[serde(alias = "rwmixread")]
     pub read_percent: Option<f64>,
-    /// Trims among the operations that do not read, in percent, where `rw` has writes; none unless set.
+    /// The share of trims in the operations that do not read, in percent, if `rw` has writes.
+    /// Default: 0.
     #[serde(alias = "trim_percentage")]
     pub trim_percent: Option<f64>,
-    /// How operations at random spread over its part of the set; each place alike unless set.
+    /// The distribution of random operations over the stream's part of the set. Default: uniform.
     pub random_distribution: Option<Distribution>,
-    /// Whether operations at random may go to a place again before all others had their turn.
-    /// Unless set, and where each place is alike and operations have one size, they go to each
-    /// place once a pass, as fio's random map has it.
+    /// Whether random operations may visit a place again before all others were visited. By
+    /// default, if the distribution is uniform and operations have one size, they visit each place
+    /// once per pass, like fio's random map.
     #[serde(default)]
     pub norandommap: bool,
-    /// Several sizes of operations, with their shares, in the place of `block_bytes`.
+    /// Several sizes of operations and their shares; replaces `block_bytes`.
     #[serde(default, deserialize_with = "block_sizes::of_directions")]
     pub bssplit: Option<PerDirection<BlockSplit>>,
-    /// Sizes of operations between two, each alike, in the place of `block_bytes`.
+    /// A range of sizes of operations, all equally frequent; replaces `block_bytes`.
     #[serde(default, deserialize_with = "block_sizes::of_directions")]
     pub bsrange: Option<PerDirection<BlockRange>>,
     /// Bytes of an operation: a multiple of 4096.
     #[serde(alias = "bs", default = "default_sizes", deserialize_with = "per_direction::sizes")]
     pub block_bytes: PerDirection<u64>,
-    /// Operations outstanding: exactly so many in a closed loop, 1 unless set; at most so many in
-    /// an open one, 256 unless set.
+    /// Outstanding operations: exactly this many in a closed loop, default 1; at most this many in
+    /// an open loop, default 256.
     #[serde(alias = "iodepth")]
     pub depth: Option<u32>,
-    /// How many there are of it side by side, each with a depth, an end, a submission queue and a
-    /// random map of its own, as fio's jobs; 1 unless set. Results are of all together.
+    /// The number of concurrent jobs of this stream, as in fio: each has its own depth, end,
+    /// submission queue and random map. Default: 1. Results are those of all jobs together.
     pub numjobs: Option<u32>,
-    /// Bytes per second of each direction, in an open loop; none where 0.
+    /// Bytes per second of each direction, in an open loop. Each direction that occurs requires a
+    /// rate above 0.
     #[serde(default, deserialize_with = "per_direction::byte_rates")]
     pub rate: Option<PerDirection<f64>>,
-    /// Operations per second of each direction, in an open loop, whose latencies count from the
-    /// intended start; none where 0.
+    /// Operations per second of each direction, in an open loop, with latencies from the intended
+    /// start. Each direction that occurs requires a rate above 0.
     #[serde(default, deserialize_with = "per_direction::operation_rates")]
     pub rate_iops: Option<PerDirection<f64>>,
-    /// Operations per second of all directions together, each by its share.
+    /// Operations per second of all directions together, in an open loop.
     pub operations_per_second: Option<f64>,
-    /// How the operations of an open loop are spaced.
+    /// The spacing of the operations of an open loop.
     #[serde(alias = "rate_process")]
     pub arrivals: Option<Arrivals>,
-    /// How long it rests after `thinktime_blocks` operations, once all under way have ended, in
+    /// The pause after `thinktime_blocks` operations, once all operations in flight have ended, in
     /// microseconds.
     #[serde(alias = "thinktime")]
     pub thinktime_us: Option<f64>,
-    /// See there; 1 unless set.
+    /// The number of operations between two pauses. Default: 1.
     pub thinktime_blocks: Option<u64>,
-    /// The stream begins when the one of this name, an earlier one in the file, has ended.
+    /// The name of an earlier stream in the file: this stream begins when that one has ended.
     pub after: Option<String>,
-    /// This stream and those behind it begin when all before it have ended.
+    /// Whether this stream and all later ones begin only when all earlier ones have ended.
     #[serde(default)]
     pub stonewall: bool,
-    /// When it begins, in seconds from the end of the stream that it comes `after`, or from the
-    /// beginning of the job; later if it waits for others by `stonewall`.
+    /// The start, in seconds from the end of the stream named by `after`, else from the start of
+    /// the job. With `stonewall`, not before the earlier streams have ended.
     #[serde(default, alias = "startdelay")]
     pub start_s: f64,
-    /// How long operations begin, in seconds.
+    /// The time in which operations begin, in seconds.
     #[serde(alias = "runtime")]
     pub duration_s: Option<f64>,
-    /// How many operations there are.
+    /// The number of operations.
     #[serde(alias = "number_ios")]
     pub operations: Option<u64>,
-    /// How many bytes they read and write.
+    /// The number of bytes read and written.
     #[serde(alias = "io_size", default, deserialize_with = "size::some_bytes")]
     pub bytes: Option<u64>,
-    /// So many times `bytes`, or as many as its part of the set has, are read and written.
+    /// Multiplies `bytes`; without `bytes`, the number of passes over the stream's part of the set.
     pub loops: Option<u64>,
-    /// Where its part of the set begins; at the beginning unless set.
+    /// The start of the stream's part of the set. Default: the start of the set.
     pub offset: Option<Extent>,
-    /// How far further on the part of each of its `numjobs` begins, in bytes.
+    /// The distance between the parts of two successive jobs of `numjobs`, in bytes.
     #[serde(default, deserialize_with = "size::some_bytes")]
     pub offset_increment: Option<u64>,
-    /// How long its part of the set is; to the end unless set.
+    /// The length of the stream's part of the set. Default: up to the end of the set.
     pub size: Option<Extent>,
-    /// A part that reaches beyond the end of the set ends with it, as it does on fio's devices.
+    /// Whether a part that reaches beyond the end of the set is cut there, as on fio's devices.
+    /// Otherwise this is an error.
     #[serde(skip)]
     pub ends_with_set: bool,
-    /// So many writes are followed by a flush.
+    /// The number of writes between two flushes.
     #[serde(alias = "fsync")]
     pub flush_every: Option<u64>,
 }
 
-/// What a stream does, in fio's words.
+/// The operations of a stream, in the terms of fio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rw {
-    /// What its trace says; where it has none, nobody has said what it does.
+    /// The operations of the trace. An error without a trace: `rw` is then missing.
     #[default]
     Replay,
-    /// Reads at random.
+    /// Random reads.
     RandRead,
-    /// Reads in order, over and over.
+    /// Reads in order, repeatedly.
     Read,
-    /// Writes at random.
+    /// Random writes.
     RandWrite,
-    /// Writes in order, over and over.
+    /// Writes in order, repeatedly.
     Write,
-    /// Reads and writes at random.
+    /// Random reads and writes.
     RandRw,
     /// Reads in order and writes in order.
     Rw,
-    /// Trims at random: the drive is told that blocks are not needed any more.
+    /// Random trims: the drive may drop the blocks.
     RandTrim,
-    /// Trims in order, over and over.
+    /// Trims in order, repeatedly.
     Trim,
-    /// Trims at random, each followed by a write of what it trimmed.
+    /// Random trims, each followed by a write of the same blocks.
     RandTrimWrite,
-    /// The same in order.
+    /// Trims in order, each followed by a write of the same blocks.
     TrimWrite,
 }
 
 impl Rw {
-    /// fio's word.
+    /// Returns the name in fio.
     pub fn name(self) -> &'static str {
         match self {
             Self::Replay => "replay",
@@ -180,12 +185,12 @@ impl Rw {
         matches!(self, RandRead | RandWrite | RandRw | RandTrim | RandTrimWrite)
     }
 
-    /// Whether a part of its writes may be trims instead.
+    /// Whether some of the writes may be replaced by trims.
     pub(super) fn may_trim(self) -> bool {
         matches!(self, Self::RandWrite | Self::Write | Self::RandRw | Self::Rw)
     }
 
-    /// Whether each trim is followed by a write.
+    /// Whether each trim is followed by a write of the same blocks.
     pub(super) fn writes_what_it_trims(self) -> bool {
         matches!(self, Self::RandTrimWrite | Self::TrimWrite)
     }
@@ -195,7 +200,7 @@ impl Rw {
     }
 }
 
-/// Rates of an open loop.
+/// The rates of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Rates {
     /// Operations per second of all directions together.
@@ -206,15 +211,15 @@ pub(super) enum Rates {
     Bytes(PerDirection<f64>),
 }
 
-/// How the operations of an open loop are spaced.
+/// The spacing of the operations of an open loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Evenly.
+    /// Even.
     #[default]
     #[serde(alias = "linear")]
     Fixed,
-    /// At random, as independent users would.
+    /// Random, like the operations of independent users.
     Poisson,
 }
 
@@ -231,8 +236,8 @@ pub(super) fn default_block_bytes() -> u64 {
 }
 
 impl StreamSpec {
-    /// A stream on all of set 1, in blocks of 4 KiB, one outstanding. It has no end yet: set
-    /// `duration_s`, `operations` or `bytes`.
+    /// Creates a stream on all of set 1, with blocks of 4 KiB and one outstanding operation. It has
+    /// no end: set `duration_s`, `operations` or `bytes`.
     pub fn new(rw: Rw) -> Self {
         Self {
             name: String::new(),
@@ -276,37 +281,37 @@ impl StreamSpec {
         }
     }
 
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn shown_name(&self) -> &str {
         if self.name.is_empty() { self.rw.name() } else { &self.name }
     }
 
-    /// Whether its operations begin as they were recorded. A trace without times has no such thing.
+    /// Whether operations begin at the recorded times. False for a trace without times.
     pub(super) fn is_paced_by_its_trace(&self) -> bool {
         let has_times = self.trace.as_ref().is_none_or(|trace| trace.survey.span.is_some());
         self.replay.is_some() && !self.replay_no_stall && has_times
     }
 
-    /// Operations outstanding.
+    /// Returns the number of outstanding operations of each job of the stream.
     pub fn outstanding(&self) -> u32 {
         const OPEN: u32 = 256;
         let is_open = self.rates().is_some() || self.is_paced_by_its_trace();
         self.depth.unwrap_or(if is_open { OPEN } else { 1 })
     }
 
-    /// How many there are of it side by side.
+    /// Returns the number of concurrent jobs of the stream.
     pub(super) fn jobs(&self) -> u32 {
         self.numjobs.unwrap_or(1)
     }
 
-    /// Rates of an open loop.
+    /// Returns the rates of an open loop; `None` for a closed loop.
     pub(super) fn rates(&self) -> Option<Rates> {
         let total = self.operations_per_second.map(Rates::Total);
         let operations = self.rate_iops.map(Rates::Operations);
         total.or(operations).or(self.rate.map(Rates::Bytes))
     }
 
-    /// Operations per second of all directions of an open loop.
+    /// Returns the operations per second of all directions, for each job of an open loop.
     pub(super) fn total_rate(&self) -> Option<f64> {
         let sizes = self.sizes();
         let sum = |of: &dyn Fn(Direction) -> f64| self.directions().into_iter().map(of).sum();
@@ -320,7 +325,7 @@ impl StreamSpec {
         })
     }
 
-    /// What its operations do that it chooses itself: not the writes behind trims.
+    /// Returns the directions of its operations, without the writes that follow trims.
     pub(super) fn directions(&self) -> Vec<Direction> {
         let (reads, trims) = (self.read_share(), self.trim_share());
         let writes = reads < 1.0 && trims < 1.0;
@@ -330,8 +335,8 @@ impl StreamSpec {
         all.filter(|(_, is_there)| *is_there).map(|(direction, _)| direction).collect()
     }
 
-    /// Operations of one of its jobs, as far as their number is given; a number of bytes counts
-    /// whole operations of the smallest size, so that there may be fewer.
+    /// Returns an upper bound of the number of operations of each job: a limit in bytes is
+    /// converted with the smallest size. `u64::MAX` without a limit.
     pub(super) fn operation_limit(&self) -> u64 {
         let least = self.sizes().least() * default_block_bytes();
         let bytes = self.bytes.map(|bytes| bytes.saturating_mul(self.loops.unwrap_or(1)));
@@ -339,7 +344,8 @@ impl StreamSpec {
         self.operations.unwrap_or(u64::MAX).min(of_bytes)
     }
 
-    /// Sizes of its operations. A direction that never occurs has those of one that does.
+    /// Returns the sizes of operations. A direction that does not occur has the sizes of one that
+    /// does.
     pub(super) fn sizes(&self) -> PerDirection<Sizes> {
         let sizes = match (&self.bssplit, &self.bsrange) {
             (Some(split), _) => split.map(Sizes::split),
@@ -356,7 +362,7 @@ impl StreamSpec {
         PerDirection { read, write, trim: of(Direction::Trim) }
     }
 
-    /// Sizes of its operations in fio's words, if there are several.
+    /// Returns the sizes of operations in the notation of fio; `None` if all have one size.
     pub(super) fn several_sizes(&self) -> Option<String> {
         let split = self.bssplit.as_ref().map(ToString::to_string);
         let range = || self.bsrange.map(|range| range.to_string());
@@ -367,18 +373,18 @@ impl StreamSpec {
         split.or_else(range).or_else(bytes)
     }
 
-    /// Whether its operations go to each place once before they go to one again.
+    /// Whether random operations visit each place once before they visit one again.
     pub(super) fn has_map(&self) -> bool {
         self.wants_map() && self.sizes().is_one()
     }
 
-    /// Whether they would, if they had one size.
+    /// Whether they would do so with one size of operations.
     pub(super) fn wants_map(&self) -> bool {
         let is_uniform = self.random_distribution.as_ref().is_none_or(Distribution::is_uniform);
         self.rw.is_random() && is_uniform && !self.norandommap
     }
 
-    /// The share of its operations that are reads.
+    /// Returns the share of reads in the operations.
     pub(super) fn read_share(&self) -> f64 {
         if let Some(Trace { survey, .. }) = &self.trace {
             let on_bytes = survey.operations() - survey.flushes;
@@ -391,7 +397,7 @@ impl StreamSpec {
         }
     }
 
-    /// The share of its other operations that are trims.
+    /// Returns the share of trims in the operations that do not read.
     pub(super) fn trim_share(&self) -> f64 {
         if let Some(Trace { survey, .. }) = &self.trace {
             return survey.trims as f64 / (survey.writes + survey.trims).max(1) as f64;
@@ -402,7 +408,7 @@ impl StreamSpec {
         }
     }
 
-    /// Whether it writes anything.
+    /// Whether any operation writes.
     pub(super) fn writes(&self) -> bool {
         self.rw.writes_what_it_trims() || (self.read_share() < 1.0 && self.trim_share() < 1.0)
     }

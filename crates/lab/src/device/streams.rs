@@ -1,4 +1,4 @@
-//! What the clients of a stream share while a job runs.
+//! The state that the clients of a stream share during a job.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use super::plan::StreamPlan;
 use super::source::{Operation, Source};
 use super::thinking::Thinking;
 
-/// A stream and what its clients share.
+/// A stream and the state that its clients share.
 pub(super) struct Stream<D> {
     pub plan: StreamPlan,
     pub jobs: Vec<OfJob<D>>,
@@ -17,22 +17,22 @@ pub(super) struct Stream<D> {
     pub over: Notify,
 }
 
-/// What the clients of one of a stream's jobs share.
+/// The state that the clients of one job of a stream share.
 pub(super) struct OfJob<D> {
-    /// The device by a submission queue of its own, as a job of fio has it.
+    /// The device, by a submission queue of its own, as in fio.
     pub device: D,
     pub source: RefCell<Source>,
-    /// Writes since the last flush began.
+    /// Writes since the start of the last flush.
     writes: Cell<u64>,
     pub thinking: Option<Thinking>,
-    /// How late its newest operation began, in an open loop.
+    /// The time from the intended to the actual start of the newest operation, in an open loop.
     pub late: Cell<Nanos>,
 }
 
-/// Blocks of a set that an operation goes to.
+/// The blocks of an operation in a set.
 pub(super) struct Place {
     pub set: SetId,
-    /// Where the ledger of the set is in the list of them.
+    /// The index of the set's ledger.
     pub ledger: usize,
     pub first: u64,
     pub blocks: u64,
@@ -44,7 +44,7 @@ impl Place {
         Self { set, ledger, first: operation.first, blocks: operation.blocks }
     }
 
-    /// Blocks to read or write.
+    /// Returns the number of blocks to read or write.
     pub(super) fn data_blocks(&self) -> u32 {
         u32::try_from(self.blocks).expect("jobs read and write a few MiB at a time")
     }
@@ -74,7 +74,7 @@ impl<D> Stream<D> {
         Self { jobs, plan, is_over: Cell::new(false), over: Notify::default() }
     }
 
-    /// Nothing more begins.
+    /// Prevents further operations.
     pub(super) fn stop(&self) {
         for job in &self.jobs {
             job.source.borrow_mut().stop();
@@ -83,7 +83,7 @@ impl<D> Stream<D> {
 }
 
 impl<D> OfJob<D> {
-    /// Counts a write. Whether a flush is due after so many.
+    /// Counts a write. Returns whether a flush is due, once per `every` writes.
     pub(super) fn flush_is_due(&self, every: Option<u64>) -> bool {
         let Some(every) = every else { return false };
         let writes = self.writes.get() + 1;

@@ -1,4 +1,4 @@
-//! A job's result as tables for eyes.
+//! The result of a job as tables for a terminal.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use crate::resolution;
 use crate::table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 
-/// The whole result, as text of at most 100 columns.
+/// Returns the whole result as text with at most 100 columns.
 pub fn render(result: &DeviceResult) -> String {
     let sections = [
         headline(result),
@@ -48,7 +48,7 @@ fn headline(result: &DeviceResult) -> String {
     text
 }
 
-/// Each stream with each direction, under a name of its own.
+/// Returns each stream and direction, with a unique name.
 fn rows(streams: &[StreamResult]) -> Vec<(String, &StreamResult, &DirectionResult)> {
     let mut rows = Vec::new();
     for stream in streams {
@@ -103,12 +103,12 @@ fn what(stream: &StreamResult) -> String {
     format!("{} {block}{mix}{place}", stream.rw)
 }
 
-/// A share in percent, with one digit.
-/// Two decimals at most, unless there would be nothing left.
+/// Formats a rate with at most two decimals, or with three significant digits below 0.1.
 fn short(rate: f64) -> String {
     if rate < 0.1 { span_text(rate) } else { ((rate * 100.0).round() / 100.0).to_string() }
 }
 
+/// Returns a share in percent, with one decimal.
 fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
@@ -161,13 +161,13 @@ const IN_DTWIN: &str =
 const LEFT: &str =
     "left by the drive: after that command too, when the drive had left the window by itself";
 
-/// Which open loops fell behind, and how far.
+/// Returns the open loops that fell behind, with their delays.
 fn late(streams: &[StreamResult]) -> String {
     let late = streams.iter().filter_map(|stream| Some(fell_behind(&stream.name, stream.late_s?)));
     late.collect::<Vec<_>>().join("\n")
 }
 
-/// What of traces is not replayed as it was recorded, in words.
+/// Returns the differences between traces and their replays.
 fn traces(streams: &[StreamResult]) -> String {
     let of_trace = |stream: &StreamResult| {
         let trace = stream.trace.as_ref()?;
@@ -213,7 +213,7 @@ fn windows(result: &DeviceResult) -> String {
     table.to_string()
 }
 
-/// What a row of counters shows of a set.
+/// The value of a row of counters for a set.
 type Counter = fn(&SetResult) -> u64;
 
 const COUNTERS: [(&str, Counter); 18] = [
@@ -241,7 +241,7 @@ fn behind(set: &SetResult, blocker: &str) -> u64 {
     set.client_reads_behind.get(blocker).copied().unwrap_or(0)
 }
 
-/// A column for each set that did anything, a row for each counter that counted.
+/// Returns a column for each set with activity, and a row for each counter above 0.
 fn sets(result: &DeviceResult) -> String {
     let has_worked = |set: &&SetResult| COUNTERS.iter().any(|(_, counter)| counter(set) > 0);
     let sets: Vec<&SetResult> = result.sets.iter().filter(has_worked).collect();
@@ -270,15 +270,17 @@ fn sets(result: &DeviceResult) -> String {
     table.to_string()
 }
 
-/// From this share of a victim's blocks in use on, a drive is told as all but full.
+/// From this share of valid blocks in the victims of garbage collection, a drive is reported as all
+/// but full.
 const ALL_BUT_FULL: f64 = 0.95;
 
-/// Sets whose collection moved almost all that it met, for want of room.
+/// Returns the sets where garbage collection moved almost all blocks of its victims for lack of
+/// space.
 fn full(sets: &[SetResult]) -> String {
     let lines = sets.iter().filter_map(|set| {
         let moved = set.slots_moved as f64;
         let in_use = moved / (moved + set.slots_flushed as f64);
-        // In windows a drive makes room for the next one, however little was written.
+        // For each window a drive frees space, even if little was written.
         let for_others = set.wear_moves > 0 || set.reclaims > 0 || set.windows_entered > 0;
         let for_room = set.collections > 0 && !for_others;
         (for_room && in_use >= ALL_BUT_FULL).then(|| {

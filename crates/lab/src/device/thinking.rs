@@ -1,15 +1,15 @@
-//! fio's `thinktime`: after so many operations a job begins no other until those under way have
-//! ended and it has rested.
+//! fio's `thinktime`: after a number of operations a job begins no further operation until those in
+//! flight have ended and the pause is over.
 
 use std::cell::Cell;
 
 use runtime::{Handle, Nanos, Notify};
 
-/// The rests of one of a stream's jobs.
+/// The pauses of one job of a stream.
 #[derive(Default)]
 pub(super) struct Thinking {
     pause: Nanos,
-    /// So many operations come between two rests.
+    /// Operations between two pauses.
     every: u64,
     ended: Cell<u64>,
     under_way: Cell<u64>,
@@ -22,17 +22,18 @@ impl Thinking {
         Self { pause, every, ..Self::default() }
     }
 
-    /// Waits until the job does not rest.
+    /// Waits for the end of the current pause, if any.
     pub(super) async fn is_over(&self) {
         self.rested.wait_until(|| !self.rests.get()).await;
     }
 
-    /// An operation begins.
+    /// Notes the start of an operation.
     pub(super) fn begun(&self) {
         self.under_way.set(self.under_way.get() + 1);
     }
 
-    /// It has ended. The last of those under way rests for all, not longer than `until`.
+    /// Notes the end of an operation. The last operation in flight waits out the pause for all, at
+    /// most until `until`.
     pub(super) async fn ended(&self, handle: &Handle, until: Nanos) {
         self.under_way.set(self.under_way.get() - 1);
         self.ended.set(self.ended.get() + 1);

@@ -1,51 +1,51 @@
-//! How a job went over virtual time, bucket by bucket.
+//! The course of a job over virtual time, in buckets.
 //!
-//! Invariant: buckets follow each other without a gap from the beginning of the job, all of one
-//! length, and there are at most [`MAX_BUCKETS`]: when one more were needed, each two neighbours
-//! become one and the length doubles. Operations count in the bucket they begin in, so that the last
-//! one of a stream has not only those that took longest.
+//! Invariant: buckets are contiguous from the start of the job and have equal lengths. There are at
+//! most [`MAX_BUCKETS`]: if more are needed, pairs of neighbours are merged and the length doubles.
+//! An operation counts in the bucket in which it begins, so that the last bucket of a stream does
+//! not consist of the slowest operations only.
 //!
-//! Cost: a histogram of 8 KiB for each bucket in which a line has operations, and one increment in
-//! it for each.
+//! Cost: a histogram of 8 KiB for each line and bucket with operations, and one histogram increment
+//! per operation.
 
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 
-/// Most buckets of a timeline: as many as a picture can show.
+/// The maximum number of buckets: as many as a picture can show.
 pub(super) const MAX_BUCKETS: usize = 512;
 
-/// Latencies are told apart within a hundredth from 1 ns to 8 ms; beyond, histograms grow.
+/// Latencies have a resolution of 1 % from 1 ns to 8 ms; beyond, histograms grow.
 const USUAL_NANOS: u64 = 1 << 23;
 
-/// How a job went.
+/// The course of a job.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
-    /// Length of each bucket.
+    /// The length of each bucket.
     pub bucket: Nanos,
-    /// For each line, its buckets in which anything began.
+    /// For each line, its buckets with operations.
     pub lines: Vec<Vec<TimelinePoint>>,
 }
 
-/// What a line has in a bucket.
+/// The operations of a line in a bucket.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TimelinePoint {
-    /// When the bucket begins, from the beginning of the job.
+    /// Start of the bucket, from the start of the job.
     pub start: Nanos,
-    /// Operations that began in it, or were to begin.
+    /// Operations with their start, or intended start, in the bucket.
     pub count: u64,
-    /// The mean of their latencies, in microseconds.
+    /// Mean latency, in microseconds.
     pub mean_us: f64,
-    /// Half are no longer, within 1 %.
+    /// Median latency, within 1 %, in microseconds.
     pub p50_us: f64,
-    /// 99 % are no longer.
+    /// 99th percentile, in microseconds.
     pub p99_us: f64,
-    /// 99.9 % are no longer.
+    /// 99.9th percentile, in microseconds.
     pub p999_us: f64,
-    /// The longest.
+    /// Longest latency, in microseconds.
     pub max_us: f64,
 }
 
-/// Makes a timeline.
+/// Builds a timeline.
 pub(super) struct TimelineRecorder {
     started: Nanos,
     bucket: Nanos,
@@ -53,7 +53,7 @@ pub(super) struct TimelineRecorder {
     lines: usize,
 }
 
-/// One for each line; nothing where nothing began.
+/// The latencies of each line; `None` if it has no operations in the bucket.
 type Bucket = Vec<Option<Latencies>>;
 
 struct Latencies {
@@ -67,7 +67,7 @@ impl TimelineRecorder {
         Self { started, bucket: bucket.max(Nanos(1)), buckets: Vec::new(), lines }
     }
 
-    /// An operation of a line has ended that began, or was to begin, at `at`.
+    /// Records an operation of a line that began, or was intended to begin, at `at`.
     pub(super) fn record(&mut self, line: usize, at: Nanos, latency: Nanos) {
         while self.index_of(at) >= MAX_BUCKETS {
             self.double();
@@ -156,7 +156,8 @@ mod tests {
 
     const START: Nanos = Nanos::from_millis(7);
 
-    /// Operations of the second of two lines that begin at these milliseconds; each takes as many us.
+    /// Returns the timeline of two lines: on the second, an operation begins at each of these
+    /// milliseconds, and takes as many microseconds.
     fn timeline(millis: impl IntoIterator<Item = u64>) -> Timeline {
         let mut recorder = TimelineRecorder::new(START, Nanos::from_millis(1), 2);
         for ms in millis {

@@ -1,23 +1,23 @@
-//! A table of what was written, by block: open addressing with linear probing.
+//! A hash table of the written blocks: open addressing with linear probing.
 //!
-//! A map of the standard library would either have an order that differs from run to run or cost a
-//! walk down a tree for each block; jobs write millions. Cost: 24 bytes an entry, between one and
-//! two thirds of them in use, and a cache line or two a look.
+//! A map of the standard library either has an order that differs between runs, or costs a descent
+//! of a tree per block, and jobs write millions of blocks. Cost: 24 bytes per entry, one to two
+//! thirds of them in use, and one or two cache lines per lookup.
 
 use runtime::mix64;
 
-/// What is known of a block that was written.
+/// The versions of a written block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Entry {
-    /// The oldest version that a read may return that begins now.
+    /// The oldest version that a read may return if it begins now.
     pub oldest: u32,
-    /// The newest version that a write was begun with.
+    /// The newest version, whose write or discard has begun.
     pub newest: u32,
-    /// The first version of those whose writes overlap one another up to now.
+    /// The first version of the current group of overlapping writes.
     pub overlapping: u32,
-    /// Writes under way.
+    /// Writes in flight.
     pub under_way: u32,
-    /// The newest version that is a discard; 0 if none is.
+    /// The newest version that is a discard; 0 if there is none.
     pub discarded: u32,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Versions {
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// The number of a block, plus one; 0 where nothing is.
+    /// The block number plus one; 0 if the slot is empty.
     key: u32,
     entry: Entry,
 }
@@ -40,7 +40,7 @@ impl Versions {
         self.used == 0
     }
 
-    /// The entry of a block, if there is one.
+    /// Returns the entry of a block, if there is one.
     pub(super) fn get(&self, block: u32) -> Option<&Entry> {
         if self.is_empty() {
             return None;
@@ -49,7 +49,7 @@ impl Versions {
         (slot.key != 0).then_some(&slot.entry)
     }
 
-    /// The entry of a block, if there is one, to be changed.
+    /// Same as [`Self::get`], mutable.
     pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut Entry> {
         if self.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl Versions {
         (slot.key != 0).then_some(&mut slot.entry)
     }
 
-    /// The entry of a block; a new one unless there is one.
+    /// Returns the entry of a block, after creating it if necessary.
     pub(super) fn entry(&mut self, block: u32) -> &mut Entry {
         if self.used * 3 >= self.slots.len() * 2 {
             self.grow();
@@ -73,7 +73,7 @@ impl Versions {
         &mut slot.entry
     }
 
-    /// Where a block is, or would be.
+    /// Returns the slot of a block, or the empty slot where it would be inserted.
     fn place(&self, block: u32) -> usize {
         let mask = self.slots.len() - 1;
         let mut place = mix64(u64::from(block)) as usize & mask;

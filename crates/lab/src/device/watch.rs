@@ -1,31 +1,31 @@
-//! Looking at a job from outside, between two instants of virtual time: what the drive does, and whether it does anything
-//! for clients, makes no difference.
+//! Observation of a job from outside, between two instants of virtual time. It works whatever the
+//! drive does, even if the drive completes no operation of clients.
 
 use std::cell::{Cell, RefCell};
 
 use runtime::Notify;
 use workload::Stop;
 
-/// Whoever watches looks every so many instants: a millisecond or less of wall time.
+/// Instants between two looks: at most a millisecond of wall time.
 const EVERY: u64 = 1 << 10;
 
-/// How far the job is, is told every so many.
+/// Instants between two progress reports.
 const TELL_EVERY: u64 = 1 << 16;
 
-/// What is under way when the end is asked for may end within so many. A drive that is behind with its own work may take
-/// far longer, and whoever asks does not wait for that.
+/// Instants from a stop request to the cut, in which operations in flight may end. A drive with
+/// much pending background work may need far more.
 const GRACE: u64 = 1 << 17;
 
-/// See the module.
+/// The observer of a job; see the module.
 #[derive(Default)]
 pub(super) struct Watch {
     stop: Stop,
     instants: Cell<u64>,
-    /// When somebody has been seen to ask for the end.
+    /// The instant at which the stop request was seen.
     asked: Cell<Option<u64>>,
-    /// Tells how far the job is.
+    /// Reports the progress of the job.
     tell: RefCell<Option<Box<dyn Fn()>>>,
-    /// The job is to be left where it stands.
+    /// Notified when the job must end at once, with operations in flight.
     pub(super) cut: Notify,
 }
 
@@ -38,7 +38,7 @@ impl Watch {
         self.tell.replace(Some(Box::new(tell)));
     }
 
-    /// An instant is over.
+    /// Counts an instant, and looks at the job if a look is due.
     pub(super) fn look(&self) {
         let now = self.instants.get() + 1;
         self.instants.set(now);

@@ -1,4 +1,4 @@
-//! The counters of a bench in real time made into its result.
+//! Makes the result of a bench in real time from its counters.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::summary::{
     background, clients_text, difference, interrupted, memory, operations, verification,
 };
 
-/// The result of a bench.
+/// Returns the result of a bench.
 pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
     let Phases { load, run, before_run, after_run, settled, .. } = phases;
     let (before, after) = (&before_run.inside.stats, &after_run.inside.stats);
@@ -74,7 +74,8 @@ pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
     }
 }
 
-/// Bytes written to drives for each byte of keys and values, each with the settling behind it.
+/// Bytes written to drives per byte of keys and values. Each value includes the settling after its
+/// phase.
 struct Amplification {
     load: Option<f64>,
     run: Option<f64>,

@@ -1,4 +1,5 @@
-//! A line chart as SVG: a few series, two axes, a legend; no script, no font of its own. Dark where its reader has it so.
+//! A line chart as SVG: some series, two axes and a legend. The chart has no script and no font of
+//! its own, and is dark if the reader's colour scheme is dark.
 
 use std::fmt::Write;
 
@@ -11,16 +12,16 @@ const RIGHT: f64 = 150.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 62.0;
 
-/// Colours that colour-blind readers can tell apart (Okabe and Ito).
+/// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-/// The same in the dark, by class: ground, text, notes, rules, axes, bands; lines and dots of each colour.
+/// The dark colour scheme, by class: background, text, notes, grid lines, axes and bands; lines
+/// (`l`) and dots (`d`) of each colour.
 const DARK: &str = "@media (prefers-color-scheme:dark){.g{fill:#12161c}text{fill:#e4e8ee}.n{fill:#a3adba}\
     .r{stroke:#343d49}.a{stroke:#a3adba}.b{fill:#24402c}\
     .l0{stroke:#56b4e9}.l1{stroke:#ff8c42}.l2{stroke:#2ec49a}.l3{stroke:#e59ac4}.l4{stroke:#f0c040}.l5{stroke:#8fb8ff}\
     .d0{fill:#56b4e9}.d1{fill:#ff8c42}.d2{fill:#2ec49a}.d3{fill:#e59ac4}.d4{fill:#f0c040}.d5{fill:#8fb8ff}}";
 
-/// A line.
 pub(crate) struct Series {
     pub name: String,
     pub points: Vec<(f64, f64)>,
@@ -29,11 +30,10 @@ pub(crate) struct Series {
 enum Kind {
     Linear,
     Log,
-    /// Values are `1 / (1 - quantile)`, ticks are percentiles.
+    /// Values are `1 / (1 - quantile)`; ticks are percentiles.
     Tail,
 }
 
-/// An axis.
 pub(crate) struct Scale {
     label: String,
     kind: Kind,
@@ -56,7 +56,7 @@ impl Scale {
         !matches!(self.kind, Kind::Linear)
     }
 
-    /// Ends of the axis for these values.
+    /// Returns the ends of the axis for these values.
     fn ends(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let (low, high) =
             values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
@@ -81,7 +81,7 @@ impl Scale {
         }
     }
 
-    /// Where ticks stand, and what they say.
+    /// Returns the values and labels of the ticks.
     fn ticks(&self, (low, high): (f64, f64)) -> Vec<(f64, String)> {
         match self.kind {
             Kind::Linear => {
@@ -112,7 +112,7 @@ fn nice_step(span: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * decade).find(|s| *s >= raw).unwrap_or(raw)
 }
 
-/// A number without needless digits.
+/// Formats a number without trailing zeros.
 fn trimmed(value: f64) -> String {
     if value >= 1_000_000.0 {
         return format!("{}M", trimmed(value / 1e6));
@@ -124,28 +124,27 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A chart.
 pub(crate) struct Chart {
     pub title: String,
     pub x: Scale,
     pub y: Scale,
     pub series: Vec<Series>,
-    /// What the legend tells of each line.
+    /// The value that the legend gives for each line.
     pub note: Note,
-    /// Stretches of the x axis that stand out.
+    /// Shaded ranges of the x axis.
     pub bands: Vec<Band>,
 }
 
-/// What a legend tells of a line.
+/// The value that the legend gives for a line.
 #[derive(Clone, Copy)]
 pub(crate) enum Note {
-    /// Where it ends.
+    /// The last value.
     End,
-    /// The highest it gets.
+    /// The largest value.
     Highest,
 }
 
-/// A stretch of the x axis with a name.
+/// A shaded range of the x axis, with its name.
 pub(crate) struct Band {
     pub name: String,
     pub from: f64,
@@ -153,7 +152,7 @@ pub(crate) struct Band {
 }
 
 impl Chart {
-    /// The SVG document.
+    /// Returns the SVG document.
     pub(crate) fn render(&self) -> String {
         let mut svg = String::new();
         self.draw(&mut svg).expect("a string takes any text");
@@ -230,7 +229,7 @@ impl Chart {
         Ok(())
     }
 
-    /// The lines and their legend.
+    /// Draws the lines and the legend.
     fn draw_series(
         &self,
         svg: &mut String,
@@ -275,7 +274,7 @@ impl Chart {
     }
 }
 
-/// Text as XML has it, which knows no control characters, not even as references.
+/// Escapes text for XML. XML allows no control characters, not even as references.
 fn escaped(text: &str) -> String {
     let text = crate::units::printable(text);
     let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");

@@ -1,4 +1,5 @@
-//! What collection adds to writes, and what objects leave empty, of a drive filled as laid out.
+//! Estimates for a drive that is filled as laid out: the writes of garbage collection, and the
+//! space that objects leave empty.
 
 use engine::sizing::pair::Pair;
 use ssd::victim_share;
@@ -6,12 +7,12 @@ use ssd::victim_share;
 use super::LevelsPlan;
 use crate::units::count_text;
 
-/// From this share in use on, small differences of it change what collection costs much.
+/// From this share in use on, small differences in it change the cost of garbage collection much.
 const NEARLY_FULL: f64 = 0.85;
-/// From this share of empty room on it is told.
+/// From this share of empty space on, the plan reports it.
 const MUCH_EMPTY: f64 = 0.2;
 
-/// The share of the flash that is in use, of what collection does not keep free.
+/// Returns the share in use of the flash that garbage collection does not keep free.
 pub(super) fn in_use(plan: &LevelsPlan) -> f64 {
     let input = &plan.input;
     let values = (input.fill_bytes / input.pair_bytes) as f64 * input.value_log_bytes;
@@ -21,8 +22,9 @@ pub(super) fn in_use(plan: &LevelsPlan) -> f64 {
     (values + index) / (input.capacity_bytes as f64 * (1.0 - plan.gc_start))
 }
 
-/// Write amplification with collection, in words: each value is written `1 / (1 - u)` times, `u` being
-/// the share of a victim that is still in use. The index is rewritten before it is collected.
+/// Returns a line about write amplification with garbage collection: each value is written
+/// `1 / (1 - u)` times, where `u` is the share of a victim that is still in use. The index is
+/// rewritten before it is collected.
 pub(super) fn words(plan: &LevelsPlan) -> String {
     let share = in_use(plan);
     let percent = format!("{:.0} % of the flash", share * 100.0);
@@ -42,7 +44,8 @@ pub(super) fn words(plan: &LevelsPlan) -> String {
     )
 }
 
-/// That objects leave much of their pages empty, and which values would not.
+/// Returns a line if objects leave much of their pages empty, with a length of values that need
+/// less space.
 pub(super) fn empty(pair: &Pair) -> Option<String> {
     let taken = pair.bytes_in_value_log();
     let empty = 1.0 - pair.bytes() as f64 / taken;

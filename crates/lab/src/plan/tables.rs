@@ -1,4 +1,4 @@
-//! The same for levels of tables.
+//! Plans with levels of tables.
 
 use engine::sizing::SizingInput;
 use engine::sizing::tables::TablePlan;
@@ -6,21 +6,21 @@ use engine::sizing::tables::TablePlan;
 use crate::plan::heading;
 use crate::units::{bytes_text, count_text};
 
-/// Levels of tables.
+/// A plan with levels of tables.
 #[derive(Clone, Debug)]
 pub struct TablesPlan {
-    /// What the arithmetic started from.
+    /// The input of the calculation.
     pub input: SizingInput,
-    /// Level sizes and memory.
+    /// Level sizes and their memory.
     pub tables: TablePlan,
-    /// Pages that a value takes.
+    /// Flash reads for a value once its location is known; 0 if the value is inline.
     pub pages_per_value: u32,
-    /// Memory that caches take before everything else, in bytes.
+    /// Memory of caches, which the index cannot use, in bytes.
     pub cache_bytes: u64,
 }
 
 impl TablesPlan {
-    /// What is wrong if the memory is too little for it.
+    /// Returns the problem if the memory is too small.
     pub(super) fn shortage(&self) -> Option<String> {
         let Self { input, tables: plan, .. } = self;
         let needed = plan.index_bytes + plan.filter_bytes;
@@ -34,7 +34,7 @@ impl TablesPlan {
     })
     }
 
-    /// The plan as text.
+    /// Returns the plan as text.
     pub(super) fn render(&self) -> String {
         let Self { input, tables: plan, pages_per_value, cache_bytes } = self;
         let mut lines = Vec::new();

@@ -1,10 +1,10 @@
 "use strict";
-// The axes of a plot: units, ticks, ranges, in the colours of the theme.
+// Axes of a plot: units, ticks and ranges, in the colours of the theme.
 
 const narrow = matchMedia("(max-width: 640px)");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-// Units that take prefixes (us, ms, s; kB, MB) are drawn in their base unit.
+// Units with SI prefixes (us, ms, s; kB, MB) are drawn in their base unit.
 const PREFIXED = {
   us: { factor: 1e-6, base: "s" },
   s: { factor: 1, base: "s" },
@@ -14,7 +14,7 @@ const PREFIXED = {
 const factor = (axis) => PREFIXED[axis.unit]?.factor ?? 1;
 const scaled = (axis, values) => values.map((value) => (value === null ? null : value * factor(axis)));
 
-// How a value reads under the pointer; `name` is x or y.
+// Returns the format of a value in the hover label. `name` is x or y.
 function reading(axis, name) {
   const prefixed = PREFIXED[axis.unit];
   if (prefixed) return `%{${name}:.4~s}${prefixed.base}`;
@@ -22,7 +22,7 @@ function reading(axis, name) {
   return `%{${name}:,.6~r}${unit}`;
 }
 
-// Plotly reads tags in names and titles: ours have none.
+// Escapes text, because Plotly interprets tags in names and titles.
 const safe = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
 let printing = false;
@@ -36,7 +36,7 @@ const colour = (name) => {
 
 const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "\u00b5"], [1e-9, "n"]];
 
-// A number on an axis: 250k, 20ms.
+// Formats the label of a tick, such as 250k or 20ms.
 function tickText(value, description) {
   const prefixed = PREFIXED[description.unit];
   const fitting = PREFIXES.find(([size]) => value >= size * 0.9999) ?? [1, ""];
@@ -44,11 +44,12 @@ function tickText(value, description) {
   return Number((value / size).toPrecision(6)) + prefix + (prefixed?.base ?? "");
 }
 
-// Where ticks stand between two powers of ten: as few to the decade as give four in all, three on a
-// phone. Plotly left to itself labels every digit of every decade, one over the other.
+// Candidates for ticks within a decade. The first list that gives at least four ticks (three on a
+// narrow screen) is used. By default, Plotly labels every digit of every decade, and the labels
+// overlap.
 const MANTISSAS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 4, 5, 7], [1, 1.2, 1.5, 1.7, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]];
 
-// A sweep of few parameters has its ticks where they are: `places`.
+// Returns the ticks of a logarithmic axis. A sweep of few parameters has its ticks at `places`.
 function logTicks(description, [low, high], places) {
   const within = (value) => Math.log10(value) >= low - 1e-6 && Math.log10(value) <= high + 1e-6;
   const decades = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, n) => Math.floor(low) + n);
@@ -60,13 +61,13 @@ function logTicks(description, [low, high], places) {
   return { tickvals, ticktext: tickvals.map((value) => tickText(value, description)) };
 }
 
-// The one list of where a sweep has its points, if they are few.
+// Returns a list with the distinct values of a sweep, or no list if there are more than ten.
 function sweep(description, values) {
   const places = [...new Set(values)].map((value) => value * factor(description));
   return places.length <= 10 ? [places] : [];
 }
 
-// The ends of a logarithmic axis, as powers of ten.
+// Returns the ends of a logarithmic axis, as powers of ten.
 function logRange(values) {
   const logs = values.filter((value) => value > 0).map(Math.log10);
   if (logs.length === 0) return [0, 1];
@@ -75,7 +76,7 @@ function logRange(values) {
   return [low - room, high + room];
 }
 
-// The ends of a linear axis across: what lies at an end is not drawn on the frame.
+// Returns the ends of a linear horizontal axis, with room for points at the ends.
 function padded([low, high]) {
   const room = 0.02 * (high - low) || 1;
   return [low - room, high + room];
@@ -96,7 +97,7 @@ function axis(title, more) {
   };
 }
 
-// `places` as `sweep` gives them.
+// `places` is the result of `sweep`.
 function numberAxis(description, scale, values, { places = [], ...more } = {}) {
   const prefixed = PREFIXED[description.unit];
   const unit = prefixed || description.unit === "" ? "" : `, ${description.unit}`;
@@ -105,7 +106,7 @@ function numberAxis(description, scale, values, { places = [], ...more } = {}) {
     : { hoverformat: ",.6~r" };
   return axis(safe(description.label + unit), {
     type: scale,
-    // A change of scale forgets how far the reader had zoomed; nothing else does.
+    // A change of scale resets the zoom; no other change does.
     uirevision: scale,
     nticks: narrow.matches ? 5 : 8,
     ...format,
@@ -116,7 +117,7 @@ function numberAxis(description, scale, values, { places = [], ...more } = {}) {
 
 const logAxis = (description, range, places) => ({ range, ...logTicks(description, range, places) });
 
-// Shares of a tail: one minus the share, so that every further nine is as far as the last.
+// Returns the axis of a tail: one minus the share, so that each further nine has the same distance.
 function tailAxis(of, rarest) {
   const ticks = [[0.5, "p50"]];
   for (let rest = 0.1; rest > rarest * 0.9; rest /= 10) {
@@ -131,7 +132,7 @@ function tailAxis(of, rarest) {
   });
 }
 
-// As many digits as the nines have, and one to tell neighbours apart.
+// Formats a percentile with as many digits as its nines, and one more for neighbours.
 function percentile(rest) {
   const digits = Math.max(1, Math.ceil(-Math.log10(rest)));
   return `p${Number((100 * (1 - rest)).toFixed(Math.min(digits, 12)))}`;

@@ -1,4 +1,4 @@
-//! Which reports are refused, and in which words.
+//! Checks of a report before its files are written.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,18 +7,18 @@ use super::Report;
 use super::figure::{BarSeries, Figure, FigureKind, Series};
 use super::marks::{Marks, Stretch};
 
-/// Why a report is refused. Each is a mistake of whoever made it.
+/// Why a report is refused. Each is an error of the program that made the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportError {
-    /// This id names files or places in the page and cannot.
+    /// This id cannot name a file or an element of the page.
     BadId(String),
     /// Two figures, or two comparisons, have this id.
     SameId(String),
     /// A figure cannot be drawn.
     Figure {
-        /// Which.
+        /// Id of the figure.
         id: String,
-        /// What is wrong with it.
+        /// The problem, as text.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a paper says beside what came out here.
+//! Published claims beside the measured values.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -6,34 +6,35 @@ use serde::Serialize;
 use super::csv::Csv;
 use super::verdict::{RULE, Verdict};
 
-/// A statement of a paper and what came out here.
+/// A claim of a paper and the measured value.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Names it in files: small letters, digits and `-`.
+    /// Identifier of the comparison in files: lower-case letters, digits and `-`.
     pub id: String,
-    /// What is compared.
+    /// The compared quantity.
     pub what: String,
-    /// What the paper says, a value or a statement, with the place where it says so.
+    /// The published value or statement, with its place in the paper.
     pub paper: String,
-    /// What came out here.
+    /// The measured value.
     pub ours: String,
-    /// Whether the statement holds here.
+    /// Whether the claim holds here.
     pub holds: Verdict,
-    /// Why, or what the difference comes from.
+    /// The reason for the verdict, or for the difference.
     pub sentence: String,
-    /// Whether its verdict counts.
+    /// Whether the verdict counts.
     pub counted: Counted,
 }
 
-/// Whether a verdict counts among those of published claims.
+/// Whether a verdict counts among the verdicts on published claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
-    /// It does.
+    /// The verdict counts.
     Yes,
-    /// Apart: a parameter of the model was set by the number that is claimed.
+    /// The verdict is counted separately, because the claimed number set a parameter of the model.
     Fitted,
-    /// It does not: no paper states it, no run can contradict it, or another row has the same claim.
+    /// The verdict does not count: no paper states the claim, no run can contradict the claim, or
+    /// another row has the same claim.
     No,
 }
 
@@ -48,13 +49,13 @@ impl Counted {
 }
 
 impl Comparison {
-    /// The same as the claim of another row under other conditions.
+    /// Marks the comparison as a claim that another row has under other conditions.
     #[must_use]
     pub fn again(self) -> Self {
         Self { counted: Counted::No, ..self }
     }
 
-    /// The same as a claim that rests on a fitted parameter.
+    /// Marks the comparison as a claim that depends on a fitted parameter.
     #[must_use]
     pub fn fitted(self) -> Self {
         Self { counted: Counted::Fitted, ..self }
@@ -64,7 +65,7 @@ impl Comparison {
         if self.holds == Verdict::NotApplicable { Counted::No } else { self.counted }
     }
 
-    /// What is to be added to the words of its verdict.
+    /// Returns the text that follows the words of the verdict.
     pub(super) fn remark(&self) -> &'static str {
         match self.counted {
             Counted::Fitted => ", fitted",
@@ -76,7 +77,7 @@ impl Comparison {
 
 const HEADINGS: [&str; 5] = ["what", "paper", "ours", "verdict", "why"];
 
-/// Columns of a terminal.
+/// Width of the terminal, in columns.
 const WIDTH: u16 = 100;
 
 pub(super) fn table(comparisons: &[Comparison]) -> String {
@@ -94,7 +95,7 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
     format!("{table}\n{}\n{RULE}", tally(comparisons))
 }
 
-/// How many claims are counted so, and how many of them come to each verdict.
+/// Returns the number of comparisons with this [`Counted`], and their number for each verdict.
 pub(super) fn counts(comparisons: &[Comparison], so: Counted) -> (usize, [(Verdict, usize); 3]) {
     let counted = || comparisons.iter().filter(|one| one.counts() == so);
     let count = |verdict| counted().filter(|one| one.holds == verdict).count();

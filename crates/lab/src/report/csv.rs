@@ -1,24 +1,23 @@
-//! Tables of text as CSV, quoted as RFC 4180 says; lines end with a line feed, as all our files do.
+//! Tables of text as CSV, quoted according to RFC 4180. Lines end with a line feed.
 
-/// A table being written.
+/// A table under construction.
 pub(super) struct Csv(String);
 
 impl Csv {
-    /// A table with this row of headings.
+    /// Creates a table with a row of headings.
     pub(super) fn new(headings: impl IntoIterator<Item = String>) -> Self {
         let mut csv = Self(String::new());
         csv.row(headings);
         csv
     }
 
-    /// Adds a row.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells: Vec<String> = cells.into_iter().map(quoted).collect();
         self.0.push_str(&cells.join(","));
         self.0.push('\n');
     }
 
-    /// The file.
+    /// Returns the contents of the file.
     pub(super) fn text(self) -> String {
         self.0
     }

@@ -1,5 +1,5 @@
 "use strict";
-// Keeps what goes wrong on the document's element, where a test or a reader finds it.
+// Stores errors on the document element, where tests and readers find them.
 {
   const root = document.documentElement;
   const errors = [];

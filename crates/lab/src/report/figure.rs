@@ -1,4 +1,4 @@
-//! Figures as values: what is drawn, not how.
+//! Figures as values: the data of a plot, not its drawing.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -11,76 +11,78 @@ use crate::picture::resolved_quantiles;
 /// A figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// Names its files and its place in the page: small letters, digits and `-`.
+    /// Identifier of the figure in file names and in the page: lower-case letters, digits and `-`.
     pub id: String,
-    /// What is shown, in a line.
+    /// Title of the figure, one line.
     pub title: String,
-    /// What to see in it, and which figure of the paper it stands beside.
+    /// Caption: the result that the figure shows, and the corresponding figure of the paper.
     pub caption: String,
     /// The plot.
     #[serde(flatten)]
     pub kind: FigureKind,
-    /// What stands in it beside the series.
+    /// Marks in the plot besides the series.
     #[serde(flatten)]
     pub(super) marks: Marks,
 }
 
-/// What is plotted. Each kind has the axes it needs and no others.
+/// Data of a plot. Each kind has only the axes that it needs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FigureKind {
     /// Lines through points.
     Lines {
-        /// Across.
+        /// Horizontal axis.
         x: Axis,
-        /// Up.
+        /// Vertical axis.
         y: Axis,
         /// The lines.
         series: Vec<Series>,
     },
-    /// Cumulative distributions, as steps. The page can turn them to show the tail, with
-    /// percentiles on a logarithmic axis.
+    /// Cumulative distributions, as steps. The page can also show the tail, with percentiles on a
+    /// logarithmic axis.
     Cdf {
-        /// Of what, in which unit.
+        /// The measured quantity and its unit.
         x: Axis,
-        /// What the share is of: "gets".
+        /// The items that are counted, such as "gets".
         of: String,
         /// Whether the page shows the tail first.
         tail: bool,
-        /// The distributions: points are a value and the share of all at or below it, 0 to 1.
+        /// The distributions. Each point is a value and the share of items at or below the value, 0
+        /// to 1.
         series: Vec<Series>,
     },
-    /// Bars in groups, from zero. On a logarithmic axis, where lengths mean nothing, they are dots.
+    /// Groups of bars, which start at zero. A logarithmic axis has no zero, so the values are dots
+    /// there.
     Bars {
-        /// What the categories are: "YCSB workload".
+        /// The meaning of the categories, such as "YCSB workload".
         over: String,
         /// Names of the groups, from left to right.
         categories: Vec<String>,
-        /// Up.
+        /// Vertical axis.
         y: Axis,
-        /// One bar in each group.
+        /// One bar of each group.
         series: Vec<BarSeries>,
     },
 }
 
-/// An axis of numbers.
+/// A numeric axis.
 #[derive(Clone, Debug, Serialize)]
 pub struct Axis {
-    /// What is counted, without the unit.
+    /// The quantity, without the unit.
     pub label: String,
-    /// In what.
+    /// The unit.
     pub unit: Unit,
-    /// How it is shown first; the page lets a reader change it.
+    /// The initial scale. A reader of the page can change the scale.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// An axis on which equal distances are equal differences.
+    /// Creates an axis with a linear scale.
     pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, scale: Scale::Linear }
     }
 
-    /// An axis on which equal distances are equal factors; numbers up to zero do not show on it.
+    /// Creates an axis with a logarithmic scale. The axis does not show values at or below zero.
     pub fn log(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, scale: Scale::Log }
     }
@@ -90,37 +92,37 @@ impl Axis {
     }
 }
 
-/// What equal distances on an axis mean.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Equal differences.
+    /// Equal distances are equal differences.
     Linear,
-    /// Equal factors.
+    /// Equal distances are equal factors.
     Log,
 }
 
-/// Points under one name.
+/// A named series of points.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// The name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Points, across and up, in the units of the axes.
+    /// Points, as horizontal and vertical values in the units of the axes.
     pub points: Vec<(f64, f64)>,
-    /// How far the 95 % confidence interval of each point reaches below it and above; empty if no
-    /// point has one.
+    /// Half width of the 95 % confidence interval of each point. Empty if no point has an interval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ci95: Vec<Option<f64>>,
 }
 
 impl Series {
-    /// Points under a name.
+    /// Creates a series without confidence intervals.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().collect();
         Self { name: name.into(), points, ci95: Vec::new() }
     }
 
-    /// The same with confidence intervals, one for each point; as it is if none of them is known.
+    /// Returns the series with confidence intervals, one for each point. Returns the series
+    /// unchanged if no interval is known.
     #[must_use]
     pub fn with_ci95(mut self, ci95: impl IntoIterator<Item = Option<f64>>) -> Self {
         let ci95: Vec<Option<f64>> = ci95.into_iter().collect();
@@ -130,8 +132,8 @@ impl Series {
         self
     }
 
-    /// The distribution of latencies, recorded in nanoseconds, in microseconds: some 270 points,
-    /// dense towards the tail, the last one the longest latency.
+    /// Creates the distribution of latencies, in microseconds, from a histogram in nanoseconds. The
+    /// series has about 270 points, dense towards the tail. The last point is the longest latency.
     pub fn latency_cdf(name: impl Into<String>, histogram: &Histogram<u64>) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;
         let resolved = resolved_quantiles(histogram).into_iter();
@@ -144,24 +146,24 @@ impl Series {
     }
 }
 
-/// Bars under one name, one for each category.
+/// A named series of bars, one bar for each category.
 #[derive(Clone, Debug, Serialize)]
 pub struct BarSeries {
-    /// The name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Heights in the order of the categories; none where there is no bar.
+    /// Heights, in the order of the categories. `None` is a missing bar.
     pub values: Vec<Option<f64>>,
 }
 
 impl BarSeries {
-    /// Bars under a name, one for each category.
+    /// Creates a series with a bar for each category.
     pub fn new(name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         Self { name: name.into(), values: values.into_iter().map(Some).collect() }
     }
 }
 
 impl Figure {
-    /// A figure without marks.
+    /// Creates a figure without marks.
     pub fn new(
         id: impl Into<String>,
         title: impl Into<String>,
@@ -172,28 +174,29 @@ impl Figure {
         Self { id, title, caption, kind, marks: Marks::default() }
     }
 
-    /// The same with numbers that a paper gives.
+    /// Returns the figure with published values added.
     #[must_use]
     pub fn with_published(mut self, published: impl IntoIterator<Item = Published>) -> Self {
         self.marks.published.extend(published);
         self
     }
 
-    /// The same with stretches of the axis across shaded.
+    /// Returns the figure with shaded ranges of the horizontal axis added.
     #[must_use]
     pub fn with_shaded(mut self, stretches: impl IntoIterator<Item = Stretch>) -> Self {
         self.marks.shaded.extend(stretches);
         self
     }
 
-    /// The same with the series of this name, which the paper is about, drawn on top.
+    /// Returns the figure with the named series, the subject of the paper, drawn on top.
     #[must_use]
     pub fn about(mut self, series: impl Into<String>) -> Self {
         self.marks.subject = Some(series.into());
         self
     }
 
-    /// The numbers: a row a point for lines and distributions, a row a category for bars.
+    /// Returns the data as CSV: a row for each point of lines and distributions, a row for each
+    /// category of bars.
     pub(super) fn csv(&self) -> String {
         match &self.kind {
             FigureKind::Lines { x, y, series } => points_csv(&x.heading(), &y.heading(), series),
@@ -213,12 +216,13 @@ impl Figure {
         }
     }
 
-    /// How many outlines the page draws: of the series, and of what a paper gives.
+    /// Returns the number of outlines that the page draws: one for each series, and one for all
+    /// published values.
     pub(super) fn traces(&self) -> usize {
         self.series_names().len() + usize::from(!self.marks.published.is_empty())
     }
 
-    /// Names in the legend.
+    /// Returns the names in the legend.
     pub(super) fn series_names(&self) -> Vec<&str> {
         match &self.kind {
             FigureKind::Lines { series, .. } | FigureKind::Cdf { series, .. } => {

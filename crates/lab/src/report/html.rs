@@ -1,6 +1,6 @@
-//! Text made harmless inside a page.
+//! Escapes text for the page.
 
-/// Text between tags, or in a quoted attribute.
+/// Escapes text between tags or in a quoted attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,8 +16,8 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// JSON inside a script element: without `<` it can neither end the element nor begin a comment.
-/// In JSON `<` stands in strings only, where the escape means the same.
+/// Escapes JSON for a script element. Without `<`, the JSON can neither end the element nor begin a
+/// comment. JSON has `<` only in strings, where the escape means the same.
 pub(super) fn script_json(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

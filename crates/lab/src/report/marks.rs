@@ -1,14 +1,13 @@
-//! What stands in a plot beside its series.
+//! Marks in a plot besides its series.
 
 use serde::Serialize;
 
-/// Marks of a plot.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Marks {
-    /// What a paper gives, under "paper" in the legend.
+    /// Published values, under "paper" in the legend.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// Stretches of the axis across.
+    /// Shaded ranges of the horizontal axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shaded: Vec<Stretch>,
     /// The series that is drawn on top of all others.
@@ -16,37 +15,38 @@ pub(super) struct Marks {
     pub subject: Option<String>,
 }
 
-/// A number that a paper gives, as a line at that value: through the whole plot, or through one group of bars.
+/// A published value, drawn as a line through the whole plot or through one group of bars.
 #[derive(Clone, Debug, Serialize)]
 pub struct Published {
-    /// What it is, and where the paper says so.
+    /// Description of the value, with its place in the paper.
     pub what: String,
-    /// In the unit of the axis of values: the one across in distributions, the one up in all others.
+    /// The value, in the unit of the horizontal axis for distributions, and of the vertical axis
+    /// for all other kinds.
     pub value: f64,
-    /// The group of bars that it belongs to.
+    /// The group of bars to which the value applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
 impl Published {
-    /// A number that goes for the whole plot.
+    /// Creates a value for the whole plot.
     pub fn new(what: impl Into<String>, value: f64) -> Self {
         Self { what: what.into(), value, group: None }
     }
 
-    /// A number that goes for a group of bars.
+    /// Creates a value for one group of bars.
     pub fn of_group(group: impl Into<String>, what: impl Into<String>, value: f64) -> Self {
         Self { what: what.into(), value, group: Some(group.into()) }
     }
 }
 
-/// A stretch of the axis across: a window, or what a drive does meanwhile.
+/// A shaded range of the horizontal axis, such as a window or an activity of the drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stretch {
-    /// What goes on in it; all of one name are alike.
+    /// Name of the range. Ranges with the same name have the same colour.
     pub name: String,
-    /// Where it begins.
+    /// Start of the range.
     pub from: f64,
-    /// Where it ends.
+    /// End of the range.
     pub to: f64,
 }

@@ -1,23 +1,24 @@
-//! The numbers of a figure as a table below it: for who cannot see the plot, or wants a digit.
+//! The data of a figure as a table below the plot, for readers that cannot see the plot or need
+//! exact values.
 
 use super::figure::{BarSeries, Figure, FigureKind, Series};
 use crate::units::{count_text, three_digits};
 
-/// Rows of text: the first column names the row, the others are numbers.
+/// Rows of text. The first column has the names of the rows, the others have numbers.
 pub(super) struct Numbers {
     pub unit: String,
     pub headings: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
 
-/// Percentiles that the table of a distribution has.
+/// Percentiles in the table of a distribution.
 const PERCENTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0)];
 
-/// Lines with more places than this have no table: it would be longer than anyone reads.
+/// Maximum number of rows. A figure of lines with more positions has no table.
 const MOST_ROWS: usize = 30;
 
-/// The table, if the figure has one of a readable length.
+/// Returns the table, or `None` if it would be too long.
 pub(super) fn of(figure: &Figure) -> Option<Numbers> {
     match &figure.kind {
         FigureKind::Lines { x, y, series } => {
@@ -60,7 +61,7 @@ fn row(name: String, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
     [name].into_iter().chain(values).collect()
 }
 
-/// Where any of the lines has a point, in order.
+/// Returns the horizontal positions of all points, sorted and without duplicates.
 fn places(series: &[Series]) -> Vec<f64> {
     let mut places: Vec<f64> =
         series.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
@@ -69,7 +70,8 @@ fn places(series: &[Series]) -> Vec<f64> {
     places
 }
 
-/// A number for people: at least three digits, none of them needless.
+/// Formats a number for a reader: whole numbers and numbers of 1 000 or more with all digits before
+/// the point, other numbers with about three significant digits.
 fn number(value: f64) -> String {
     let magnitude = value.abs();
     if value.fract() == 0.0 && magnitude < 1e15 || magnitude >= 1_000.0 {

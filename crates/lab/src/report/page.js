@@ -1,10 +1,10 @@
 "use strict";
-// Draws the figures of the report in this page. What is drawn is a function of the report, of what
-// the reader chose above the plot, and of the theme.
+// Draws the figures of the report in this page. A drawing is a function of the report, of the
+// reader's choices above the plot, and of the theme.
 
 const report = JSON.parse(document.getElementById("report").textContent);
 
-// After Okabe and Ito: told apart by colour-blind readers; the dark ones are lighter.
+// Colours that colour-blind readers can distinguish (Okabe and Ito), lighter in the dark theme.
 const COLOURS = {
   light: ["#0072b2", "#d55e00", "#009e73", "#b5588f", "#b07a00", "#3d9bd1", "#404040"],
   dark: ["#56b4e9", "#ff8c42", "#2ec49a", "#e59ac4", "#f0c040", "#8fb8ff", "#d0d0d0"],
@@ -18,7 +18,7 @@ const SHADES = {
 };
 const nth = (list, n) => list[n % list.length];
 
-// ---- kinds of figures: what can be chosen, and what is drawn for a choice
+// ---- kinds of figures: the choices of each kind, and the drawing for a choice
 
 const KINDS = {
   lines: {
@@ -57,7 +57,7 @@ const KINDS = {
       const tail = choice.view === "tail";
       const rarest = figure.series.flatMap((series) => rests(series.points)).reduce((a, b) => Math.min(a, b), 0.1);
       const traces = figure.series.map((series, n) => {
-        // A distribution is smooth however many points it has.
+        // A distribution is drawn as a smooth line, with any number of points.
         const { line: stroke, ...rest } = line(n, series.name, 0);
         return {
           ...rest,
@@ -83,7 +83,8 @@ const KINDS = {
       };
     },
   },
-  // Lengths mean something from zero on a linear axis; on a logarithmic one the same values are dots.
+  // Lengths have a meaning only from zero on a linear axis. On a logarithmic axis the values are
+  // dots.
   bars: {
     first: (figure) => ({ y: figure.y.scale }),
     choices: () => [scales("y")],
@@ -123,14 +124,15 @@ function bar(places, n) {
   return { type: "bar", x: places, textposition: "none", marker: { color: nth(COLOURS[theme()], n), pattern: pattern(n) } };
 }
 
-// Side by side, as the bars of a group are.
+// Returns dots side by side, like the bars of a group.
 function dots(places, n, count) {
   const across = (n - (count - 1) / 2) * (0.75 / count);
   const marker = { color: nth(COLOURS[theme()], n), size: narrow.matches ? 8 : 11, symbol: nth(SYMBOLS, n) };
   return { type: "scatter", mode: "markers", x: places.map((place) => place + across), marker };
 }
 
-// What a paper gives: one trace, so one name in the legend; `ends` says where the line of a number begins and ends.
+// Returns the published values as one trace, with one name in the legend. `ends` returns the ends
+// of the line of a value.
 function published(figure, description, name, ends) {
   const numbers = figure.published ?? [];
   if (numbers.length === 0) return [];
@@ -151,7 +153,7 @@ function published(figure, description, name, ends) {
   }];
 }
 
-// Shaded stretches, and a place in the legend for each kind of them.
+// Returns the shaded ranges, and adds an entry to the legend for each name.
 function shades(figure, traces) {
   const stretches = figure.shaded ?? [];
   const names = [...new Set(stretches.map((one) => one.name))];
@@ -178,14 +180,14 @@ const placesAcross = (figure) =>
   sweep(figure.x, figure.series.flatMap((series) => series.points.map((point) => point[0])));
 const all = (traces, name) => traces.flatMap((trace) => trace[name]);
 
-// The share beyond each point. Nothing lies beyond the greatest value, and no logarithm of that: as
-// many lie at it as beyond the one before.
+// Returns the share beyond each point. The share beyond the largest value is zero, which has no
+// logarithm, so that point gets the share of the point before.
 function rests(points) {
   let last = 1;
   return points.map((point) => (last = point[1] < 1 ? 1 - point[1] : last));
 }
 
-// Confidence intervals of points, if they are known.
+// Returns the confidence intervals of the points, if they are known.
 function intervals(description, { ci95 }, n) {
   if (ci95 === undefined) return {};
   const color = nth(COLOURS[theme()], n);
@@ -195,7 +197,7 @@ function intervals(description, { ci95 }, n) {
 
 const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });
 
-// Few points are marked; many make a thin line without dashes, which would run together.
+// Few points have markers. Many points are a thin line without dashes, because dashes would merge.
 function line(n, name, points) {
   const color = nth(COLOURS[theme()], n);
   return {
@@ -209,7 +211,7 @@ function line(n, name, points) {
 
 function pattern(n) {
   const bgcolor = nth(COLOURS[theme()], n);
-  // From the eighth on colours come again, with other patterns.
+  // From the eighth series on, colours repeat with other patterns.
   const shape = nth(PATTERNS, n + Math.floor(n / PATTERNS.length));
   return { shape, size: 7, solidity: 0.2, fgcolor: colour("panel"), bgcolor };
 }
@@ -220,14 +222,14 @@ function layout(traces) {
   const family = "system-ui, sans-serif";
   return {
     height: narrow.matches ? 400 : 440,
-    // The toolbar stands upright in the margin, where no legend comes.
+    // The toolbar is vertical in the margin, where it does not overlap the legend.
     margin: { l: 56, r: narrow.matches || printing ? 16 : 48, t: 16, b: 48 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family, size: narrow.matches ? 11 : 13, color: colour("text") },
     hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("faint"), font: { family, color: colour("text") }, namelength: -1 },
     legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
-    // One finger scrolls the page; a mouse has the plot.
+    // A finger scrolls the page; a mouse zooms the plot.
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     separators: ".\u202f",
     uirevision: "kept",
@@ -236,10 +238,11 @@ function layout(traces) {
   };
 }
 
-// A wish to print makes the width that of paper.
+// Width of a plot in print, in pixels.
 const PAPER_WIDTH = 660;
 
-// The series that the paper is about comes last, solid and thick, so that no other one covers it; names keep their order.
+// Moves the subject of the paper to the end, as a solid thick line, so that no other series covers
+// it. The legend keeps its order.
 function emphasise(traces, subject) {
   traces.forEach((trace, n) => (trace.legendrank = n + 1));
   const at = traces.findIndex((trace) => subject !== undefined && trace.name === safe(subject));
@@ -266,7 +269,7 @@ async function draw({ figure, choice, place }) {
   line.textContent = `Values up to zero, which do not show on a logarithmic axis: ${hidden}.`;
 }
 
-// After a zoom a logarithmic axis has other ticks.
+// Recomputes the ticks of logarithmic axes after a zoom.
 function retick({ figure, place }) {
   const plot = place.querySelector(".plot");
   const update = {};
@@ -282,7 +285,8 @@ function retick({ figure, place }) {
   if (Object.keys(update).length > 0) Plotly.relayout(plot, update);
 }
 
-// Takes out what a logarithmic axis cannot show, which Plotly would draw at its edge, and counts it.
+// Removes the values that a logarithmic axis cannot show, and returns their number. Plotly would
+// draw them at the edge.
 function hideUnshowable(traces, name, { type }) {
   if (type !== "log") return 0;
   const showable = (value) => value === null || value > 0;

@@ -1,8 +1,9 @@
-//! The page: everything in one file, nothing from elsewhere.
+//! The page: one file that loads no other.
 //!
-//! The text is written here, so that it is there without a script and in print; `page.js` draws the
-//! figures from the report's JSON, and leaves on the document's element how many it drew
-//! (`data-figures-drawn`) and what went wrong (`data-errors`, a JSON list): tests look there.
+//! The text is HTML, so that the page is readable without a script and in print. `page.js` draws
+//! the figures from the report's JSON. The script stores the number of drawn figures
+//! (`data-figures-drawn`) and the errors (`data-errors`, a JSON list) as attributes of the document
+//! element; tests read these attributes.
 
 use std::fmt::Write;
 
@@ -12,16 +13,16 @@ use super::verdict::{RULE, Verdict};
 use super::{Figure, Report, Table, numbers, plotly_js};
 
 const STYLE: &str = include_str!("page.css");
-/// Runs before all else, so that no error escapes it.
+/// Runs before all other scripts, so that no error is missed.
 const ERRORS: &str = include_str!("errors.js");
 const AXES: &str = include_str!("axes.js");
 const DRAW: &str = include_str!("page.js");
 
-/// Forbids the page to load anything: what is not inside does not come.
+/// Content security policy: forbids the page to load anything.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
                       style-src 'unsafe-inline'; img-src data: blob:";
 
-/// The page of a report that was checked.
+/// Returns the page of a report. Requires: the report has been checked.
 pub(super) fn render(report: &Report, tables: &[Table]) -> String {
     let json = serde_json::to_string(report).expect("strings and numbers become JSON");
     format!(
@@ -59,7 +60,7 @@ fn header(report: &Report) -> String {
     )
 }
 
-/// How many published claims come to which verdict, in a line, and how many fitted ones in another.
+/// Returns the number of published claims by verdict, and the same for fitted claims.
 fn tally(comparisons: &[Comparison]) -> String {
     let (claims, of_claims) = counts(comparisons, Counted::Yes);
     let (fitted, of_fitted) = counts(comparisons, Counted::Fitted);
@@ -174,7 +175,7 @@ fn numbers_table(figure: &Figure) -> String {
     )
 }
 
-/// Longer tables are folded, so that figures are not far away.
+/// Tables with more rows are folded, so that the figures stay near the top of the page.
 const MOST_ROWS: usize = 60;
 
 fn table(table: &Table) -> String {
@@ -189,7 +190,8 @@ fn table(table: &Table) -> String {
     format!("<section id=\"{}\">\n<h2>{title}</h2>\n{rows}</section>\n", table.id)
 }
 
-/// Rows that begin with a name. Columns of texts go to the left, those of numbers to the right.
+/// Returns a table whose rows begin with a name. Columns of text are aligned left, columns of
+/// numbers right.
 fn rows_table(headings: &[String], rows: &[Vec<String>]) -> String {
     let is_text =
         |column: usize| rows.iter().filter(|row| is_text(&row[column])).count() * 2 > rows.len();
@@ -213,7 +215,8 @@ fn rows_table(headings: &[String], rows: &[Vec<String>]) -> String {
     )
 }
 
-/// Whether a cell is neither a number, with what it is counted in or compared with, nor empty.
+/// Whether a cell is text: neither a number, with or without a unit or comparison, nor the `-` of a
+/// missing value.
 fn is_text(cell: &str) -> bool {
     cell != "-" && !cell.starts_with(|c: char| c.is_ascii_digit() || "+-<".contains(c))
 }
@@ -222,7 +225,7 @@ fn element(tag: &str, attributes: &str, text: &str) -> String {
     format!("<{tag}{attributes}>{}</{tag}>", escaped(text))
 }
 
-/// Links to the files beside the page.
+/// Returns links to the files of a figure or of the comparisons.
 fn files(id: &str) -> String {
     format!(
         "<p class=\"files\">Files: <a href=\"{id}.csv\">{id}.csv</a>, \

@@ -1,9 +1,10 @@
-//! The script that draws: Plotly, as crate `plotly` carries it, packed by `build.rs`.
+//! The script of Plotly, which draws the figures, from the crate `plotly`. `build.rs` compresses
+//! it.
 
-/// By DEFLATE (RFC 1951).
+/// The script, compressed with DEFLATE (RFC 1951).
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.js.deflate"));
 
-/// The script of Plotly alone.
+/// Returns the script.
 pub(super) fn source() -> String {
     let script = miniz_oxide::inflate::decompress_to_vec(PACKED).expect("it was packed whole");
     String::from_utf8(script).expect("it is text")

@@ -1,4 +1,4 @@
-//! What a report's files say, and which reports are refused.
+//! Tests of the files of a report, and of the reports that are refused.
 
 use super::*;
 

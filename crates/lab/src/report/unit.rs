@@ -1,13 +1,13 @@
-//! What numbers are counted in.
+//! Units of numbers.
 
 use serde::{Serialize, Serializer};
 
-/// What the numbers of an axis are counted in. Serialised as its symbol.
+/// Unit of the numbers of an axis. Serialized as its symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number: a count, a factor, a parameter.
     Number,
-    /// Microseconds; the page shows them as us, ms or s, whichever reads best.
+    /// Microseconds. The page shows us, ms or s, depending on the value.
     Microseconds,
     /// Seconds.
     Seconds,
@@ -17,14 +17,14 @@ pub enum Unit {
     Bytes,
     /// Bytes per second.
     BytesPerSecond,
-    /// Percent: 0 to 100 for a share.
+    /// Percent; a share is 0 to 100.
     Percent,
-    /// Another, by its symbol.
+    /// Another unit, as its symbol.
     Other(String),
 }
 
 impl Unit {
-    /// The symbol in files; empty for plain numbers.
+    /// Returns the symbol in files, which is empty for plain numbers.
     pub fn symbol(&self) -> &str {
         match self {
             Self::Number => "",
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// The symbol on a page.
+    /// Returns the symbol on a page.
     pub(super) fn shown(&self) -> &str {
         match self {
             Self::Microseconds => "\u{b5}s",
@@ -46,7 +46,7 @@ impl Unit {
         }
     }
 
-    /// A name with the unit behind it, as a column is headed.
+    /// Returns a column heading: the name, then the unit in parentheses.
     pub(super) fn heading(&self, name: &str) -> String {
         match self.symbol() {
             "" => name.to_owned(),

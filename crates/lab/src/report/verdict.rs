@@ -1,22 +1,23 @@
-//! Whether what a paper says holds: a function of the numbers for each kind of claim, and no other way to a verdict.
+//! Verdicts on published claims. Each kind of claim has one function from the numbers to the
+//! verdict; verdicts are made in no other way.
 
 use serde::Serialize;
 
-/// Whether what a paper says holds here.
+/// Whether a published claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It does.
+    /// The claim holds.
     Holds,
-    /// Its direction does, its size does not; or it does in part.
+    /// The direction holds and the size does not, or the claim holds in part.
     Deviates,
-    /// It does not.
+    /// The claim does not hold.
     DoesNotHold,
-    /// The paper says nothing of it, or it is arithmetic.
+    /// The paper makes no claim, or the claim is arithmetic.
     NotApplicable,
 }
 
-/// What each verdict means, as it stands below a table of them.
+/// The rules of the verdicts, shown below a table of comparisons.
 pub(super) const RULE: &str = "A verdict is a function of the numbers, one for each kind of claim; factors are ours/paper. \
     Faster, less or more: what is not a gain of more than 5 % as claimed does not hold. Beyond that it holds where the paper gives no number. Where it gives one, \
     it holds if the factor is within 30 % of the published one (+37 % is 1.37) and the gain, as a logarithm, is half to twice the published one; otherwise it deviates. \
@@ -26,15 +27,15 @@ pub(super) const RULE: &str = "A verdict is a function of the numbers, one for e
     Fitted: the model was given a parameter by the very number that is claimed; such claims are counted apart. \
     Not applicable: the paper says nothing of it, or it is arithmetic, which no run can contradict.";
 
-/// A gain up to this factor is none, and a loss up to this factor is none. Other seeds move p99.9 of a run by half a
-/// percent; no published gain is smaller, so that each can come to every verdict.
+/// A gain or a loss up to this factor counts as no change. Another seed moves the p99.9 of a run by
+/// half a percent. All published gains are larger, so that each claim can get each verdict.
 const NOTHING: f64 = 1.05;
 
 impl Verdict {
-    /// What a published claim can get, from best to worst.
+    /// The verdicts that a published claim can get, from best to worst.
     pub(super) const OF_CLAIMS: [Self; 3] = [Self::Holds, Self::Deviates, Self::DoesNotHold];
 
-    /// In words.
+    /// Returns the verdict as text.
     pub fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -48,19 +49,20 @@ impl Verdict {
         if holds { Self::Holds } else { Self::DoesNotHold }
     }
 
-    /// Of "more than", "longer than", where the paper gives no number. `ours` is what is to be the larger over what is to
-    /// be the smaller.
+    /// Verdict on "more than" or "longer than", where the paper gives no number. `ours` is the
+    /// value that should be larger over the value that should be smaller.
     pub(crate) fn of_more(ours: f64) -> Self {
         Self::if_so(ours > NOTHING)
     }
 
-    /// Of "less than", "shorter than", where the paper gives no number. `ours` is what is to be the smaller over what is
-    /// to be the larger.
+    /// Verdict on "less than" or "shorter than", where the paper gives no number. `ours` is the
+    /// value that should be smaller over the value that should be larger.
     pub(crate) fn of_less(ours: f64) -> Self {
         Self::of_more(1.0 / ours)
     }
 
-    /// Of a gain or a loss for which the paper gives a number, as factors: -12 % is 0.88.
+    /// Verdict on a gain or a loss for which the paper gives a number. Both are factors: -12 % is
+    /// 0.88.
     pub(crate) fn of_gain(published: f64, ours: f64) -> Self {
         let as_claimed = if published < 1.0 { Self::of_less(ours) } else { Self::of_more(ours) };
         let is_as_large = (0.5..=2.0).contains(&(ours.ln() / published.ln()));
@@ -71,7 +73,7 @@ impl Verdict {
         }
     }
 
-    /// Of a time or a size.
+    /// Verdict on a time or a size.
     pub(crate) fn of_amount(published: f64, ours: f64) -> Self {
         if is_close(published, ours) {
             Self::Holds
@@ -82,7 +84,7 @@ impl Verdict {
         }
     }
 
-    /// Of "no worse than". `ours` is how many times as bad it is.
+    /// Verdict on "no worse than". `ours` is a factor; more than 1 is worse.
     pub(crate) fn of_no_worse(ours: f64) -> Self {
         if ours <= NOTHING {
             Self::Holds
@@ -93,12 +95,12 @@ impl Verdict {
         }
     }
 
-    /// Of "at most", "always below", "none". `ours` is the largest that came out.
+    /// Verdict on "at most", "always below" or "none". `ours` is the largest measured value.
     pub(crate) fn of_bound(bound: f64, ours: f64) -> Self {
         Self::if_so(ours <= bound)
     }
 
-    /// Of a claim about several cases, or of several parts.
+    /// Verdict on a claim that covers several cases or has several parts.
     pub(crate) fn of_all(cases: impl IntoIterator<Item = Self>) -> Self {
         let mut cases = cases.into_iter();
         let Some(first) = cases.next() else { return Self::NotApplicable };
@@ -106,7 +108,7 @@ impl Verdict {
     }
 }
 
-/// How far a number may be from the published one to be as published.
+/// Maximum relative difference from the published number of a claim that holds.
 const CLOSE: f64 = 0.3;
 
 fn is_close(published: f64, ours: f64) -> bool {
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn a_gain_is_told_from_nothing_first_and_by_its_size_then() {
         for (published, ours, verdict) in [
-            // The published gain is within 30 % of nothing, and nothing is not a gain.
+            // A factor near 1 is no gain, even within 30 % of the published factor.
             (0.88, 0.99, NOT),
             (0.88, 0.96, NOT),
             (0.88, 1.02, NOT),
@@ -132,7 +134,7 @@ mod tests {
             (3.6, 1.01, NOT),
             (1.37, 0.99, NOT),
             (2.0, f64::NAN, NOT),
-            // Small gains can come to each verdict.
+            // Small gains can get each verdict.
             (0.95, 0.98, NOT),
             (0.95, 0.95, HOLDS),
             (0.95, 0.77, DEVIATES),
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(Verdict::of_more(f64::INFINITY), HOLDS);
     }
 
-    /// p99 of gets of `PinK` over that of the LSM-tree, in two experiments.
+    /// p99 of gets of `PinK` over p99 of the LSM-tree, in two experiments.
     #[test]
     fn one_claim_is_judged_alike_in_all_experiments() {
         let of =

@@ -1,10 +1,10 @@
-//! What reproductions that use the bench share.
+//! Helpers of the reproductions that use the bench.
 
 use design::Design;
 
 use crate::bench::Observer;
 
-/// Nobody hears how far it is.
+/// An observer that ignores all progress.
 pub(super) struct Nobody;
 
 impl Observer for Nobody {
@@ -13,7 +13,8 @@ impl Observer for Nobody {
     fn end(&mut self, _: bool) {}
 }
 
-/// A tree of tables whose memtables, tables, levels and what compactions may be behind are divided.
+/// Divides the sizes of a design with tables: memtables, tables, levels, and the limits of pending
+/// compaction.
 pub(super) fn divided(design: Design, divisor: u64) -> Design {
     design.with(|engine| {
         let tables = &mut engine.tables;

@@ -1,5 +1,6 @@
-//! The experiments on Vigil-KV's hardware (USENIX ATC'22): figures 2a to 2c on the drive that the
-//! prototype was made from, 7b and 8a to 8c on the prototype, and the model against arithmetic.
+//! The experiments on Vigil-KV's hardware (USENIX ATC'22): figures 2a to 2c on the drive that
+//! became the prototype, figures 7b and 8a to 8c on the prototype, and a check of the model by
+//! arithmetic.
 
 mod experiments;
 
@@ -15,39 +16,39 @@ use super::settings;
 use super::stand::Failure;
 use super::{Plan, Scale};
 
-/// The prototype and the drive it was made from.
+/// The prototype, and the drive that became the prototype.
 pub(super) const PROTOTYPE: &str = "vigil-1.92tb";
 pub(super) const BASELINE: &str = "baseline-1.92tb";
-/// The same with less flash, where free space has to run out while somebody watches.
+/// The baseline drive with less flash, for the experiment in which the free space runs out.
 pub(super) const SMALL_BASELINE: &str = "baseline-15gb";
 /// Queue depths of the saturation curve.
 pub(super) const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/// Written in NDWIN before a lockdown, in MB.
+/// Bytes written in NDWIN before a lockdown, in MB.
 pub(super) const LOCKDOWN_MB: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Stretches of time that a series is drawn in.
+/// Number of points of a series over time.
 pub(super) const STRETCHES: usize = 400;
 
-/// How long the experiments are, in seconds of virtual time.
+/// Size of the experiments. Times are in seconds of virtual time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Size {
-    /// Reads after 64 MB were written.
+    /// Duration of the reads after 64 MB are written.
     pub flush_s: f64,
-    /// Writes a second until free space has run out, and beyond.
+    /// Rate of the writes that use up the free space, in writes per second, and their duration.
     pub collection_writes: f64,
     pub collection_s: f64,
-    /// Erase blocks that are read again and again.
+    /// Number of erase blocks that are read until read reclaim moves them.
     pub hammered_blocks: u32,
     pub reclaim_s: f64,
-    /// What comes before figure 8a: for as long as NDWIN has to last, clients write, so that buffer and garbage collection
-    /// have something left to do.
+    /// Duration of NDWIN before a deterministic window: its minimum time. In figures 8a and 8b
+    /// clients write meanwhile, so that the write buffer and garbage collection have work left.
     pub writing_s: f64,
-    /// When the prototype leaves its deterministic window, and what is seen after.
+    /// Duration of the prototype's deterministic window, and of the reads after the window.
     pub window_s: f64,
     pub after_s: f64,
     pub cycles: u32,
     pub isolation_s: f64,
-    /// Reads of each point of the saturation curve.
+    /// Reads at each point of the saturation curve.
     pub curve_reads: u64,
 }
 
@@ -101,7 +102,6 @@ impl Outcome {
 
 type Experiment = fn(&Size, u64) -> Result<Outcome, Failure>;
 
-/// All experiments.
 const EXPERIMENTS: [(&str, Experiment); 11] = [
     ("2a: reads while the buffer is emptied", |size, seed| {
         experiments::buffer_flush(size, seed).map(Outcome::watched)
@@ -131,7 +131,7 @@ const EXPERIMENTS: [(&str, Experiment); 11] = [
     ("reads at rising depth", |size, seed| experiments::curve(size, seed).map(Outcome::Curve)),
 ];
 
-/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+/// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     measure_in(plan, Size::of(plan.scale))
 }
@@ -151,7 +151,7 @@ fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> 
     Ok(done.map(|done| measured(done, &baseline, &prototype)))
 }
 
-/// Outcomes in the order of [`EXPERIMENTS`], by name.
+/// Collects the outcomes, which are in the order of [`EXPERIMENTS`].
 fn measured(done: Vec<Outcome>, baseline: &SsdProfile, prototype: &SsdProfile) -> Measured {
     let mut done = done.into_iter();
     let mut next = || match done.next() {

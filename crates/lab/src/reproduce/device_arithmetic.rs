@@ -1,9 +1,9 @@
-//! What plain arithmetic says of a block drive: the model is checked against it.
+//! Throughput of a block drive by arithmetic, as a check of the model.
 
 use block::BLOCK_BYTES;
 use ssd::SsdProfile;
 
-/// What bounds 4 KiB reads, each in reads a second.
+/// Upper bounds of the rate of 4 KiB reads, in reads per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub dies: f64,
@@ -13,7 +13,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a whole drive.
+    /// Returns the bounds of a whole drive.
     pub(super) fn of(profile: &SsdProfile) -> Self {
         let (geometry, timing) = (&profile.flash.geometry, &profile.flash.timing);
         let transfer_us = transfer_us(profile);
@@ -27,7 +27,7 @@ impl Bounds {
         }
     }
 
-    /// The name of the smallest bound, and the bound.
+    /// Returns the name of the smallest bound, and the bound.
     pub(super) fn smallest(&self) -> (&'static str, f64) {
         let all = [
             ("dies", self.dies),
@@ -39,7 +39,8 @@ impl Bounds {
     }
 }
 
-/// How long 4 KiB and their share of the code occupy a channel.
+/// Returns how long a channel transfers 4 KiB and their share of the error-correcting code, in
+/// microseconds.
 fn transfer_us(profile: &SsdProfile) -> f64 {
     let geometry = &profile.flash.geometry;
     let share = f64::from(BLOCK_BYTES) / f64::from(geometry.page_bytes);

@@ -1,5 +1,4 @@
-//! Clients of block drives: what they do is an experiment's, how long each request took is theirs
-//! to note.
+//! Clients of block drives. The experiment chooses the requests; the client measures their latency.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,14 +10,14 @@ use ssd::Ssd;
 
 use super::stand::Failure;
 
-/// A read: when it was asked for, and how long it took.
+/// The start and the latency of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub at: Nanos,
     pub took: Nanos,
 }
 
-/// Virtual time.
+/// The virtual clock.
 #[derive(Clone)]
 pub(super) struct Clock {
     handle: Handle,
@@ -38,7 +37,7 @@ impl Clock {
     }
 }
 
-/// A part of a set.
+/// A range of blocks of a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub set: SetId,
@@ -51,7 +50,7 @@ impl Place {
         self.blocks * u64::from(BLOCK_BYTES)
     }
 
-    /// Whole blocks of the `bytes` from `offset` on.
+    /// Returns the whole blocks of the range of `bytes` from `offset`.
     pub(super) fn part(&self, offset: u64, bytes: u64) -> Self {
         let block = u64::from(BLOCK_BYTES);
         let skipped = (offset / block).min(self.blocks);
@@ -68,7 +67,7 @@ async fn write(ssd: &Ssd, set: SetId, first: u64, data: Vec<Block>) -> Result<()
     ssd.write(set, first, data, IoClass::Flush, Force::No).await
 }
 
-/// Writes a place in order, in requests of 128 KiB, `depth` at a time.
+/// Writes a range in order, in requests of 128 KiB, with `depth` requests outstanding.
 pub(super) async fn fill(
     ssd: &Ssd,
     clock: &Clock,
@@ -98,7 +97,8 @@ pub(super) async fn fill(
     Ok(())
 }
 
-/// Writes blocks at random, so many a second, whether the ones before are done or not.
+/// Writes random blocks of a range at `rate` writes per second until `end`. A write does not wait
+/// for the writes before.
 pub(super) fn write_at_rate(ssd: &Ssd, clock: &Clock, place: Place, rate: f64, end: Nanos) {
     let (ssd, clock) = (ssd.clone(), clock.clone());
     let mut rng = clock.handle.rng("writes at a rate");
@@ -120,7 +120,7 @@ pub(super) fn write_at_rate(ssd: &Ssd, clock: &Clock, place: Place, rate: f64, e
     });
 }
 
-/// Reads one block after the other as `next` says, until `end`.
+/// Reads blocks until `end`, one at a time, in the order of `next`.
 async fn read_one_by_one(
     ssd: &Ssd,
     clock: &Clock,
@@ -137,7 +137,7 @@ async fn read_one_by_one(
     Ok(samples)
 }
 
-/// Reads a place in order, again and again.
+/// Reads the blocks of a range in order, repeatedly, until `end`.
 pub(super) async fn read_in_order(
     ssd: &Ssd,
     clock: &Clock,
@@ -149,7 +149,7 @@ pub(super) async fn read_in_order(
     read_one_by_one(ssd, clock, place.set, next, end).await
 }
 
-/// Reads blocks of a place at random, one at a time.
+/// Reads random blocks of a range until `end`, one at a time.
 pub(super) async fn read_at_random(
     ssd: &Ssd,
     clock: &Clock,
@@ -159,7 +159,7 @@ pub(super) async fn read_at_random(
     read_picked(ssd, clock, place.set, |random| place.first + random % place.blocks, end).await
 }
 
-/// Reads blocks that `pick` makes of random numbers, one at a time.
+/// Reads blocks until `end`, one at a time. `pick` maps a random number to a block.
 pub(super) async fn read_picked(
     ssd: &Ssd,
     clock: &Clock,
@@ -167,13 +167,13 @@ pub(super) async fn read_picked(
     pick: impl Fn(u64) -> u64,
     end: Nanos,
 ) -> Result<Vec<Sample>, Failure> {
-    // A stream of its own for each call.
+    // Each call has its own random stream.
     let mut rng = Rng::derive(clock.handle.seed() ^ clock.now().0, "reads");
     read_one_by_one(ssd, clock, set, || pick(rng.next_u64()), end).await
 }
 
-/// Reads blocks that `pick` makes of random numbers, `depth` at a time, `reads` in all. What they
-/// took together.
+/// Reads `reads` blocks with `depth` reads outstanding. `pick` maps a random number to a block.
+/// Returns the sum of the latencies.
 pub(super) async fn read_often(
     ssd: &Ssd,
     clock: &Clock,
@@ -205,10 +205,11 @@ pub(super) async fn read_often(
     Ok(took.get())
 }
 
-/// From when to when something goes on.
+/// Start and end of each period of an activity.
 pub(super) type Stretches = Rc<RefCell<Vec<(Nanos, Nanos)>>>;
 
-/// Notes when a counter grows, to a hundredth of a second; pauses below a tenth do not count.
+/// Records the periods until `end` in which a counter grows, with a resolution of 10 ms. Pauses of
+/// up to 100 ms do not end a period.
 pub(super) fn when_it_grows(
     clock: &Clock,
     end: Nanos,

@@ -1,42 +1,43 @@
-//! What is measured in the experiments on Vigil-KV's hardware: plain values, from which the report is made. Instants are in
-//! seconds since the first read of their series.
+//! Results of the experiments on Vigil-KV's hardware, as plain values for the report. Instants are
+//! in seconds since the first read of their series.
 
 use serde::{Deserialize, Serialize};
 
 use super::device_arithmetic::Bounds;
 use super::device_samples::{Latency, Met};
 
-/// Reads that were watched, and what the drive did meanwhile.
+/// Latencies of the reads of an experiment, and the counters of the drive.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Watched {
-    /// All of them.
+    /// All reads.
     pub all: Latency,
-    /// The instant that divides before from after, where there is one.
+    /// The instant that divides `before` and `after`; 0 if the experiment has none.
     pub turn_s: f64,
     pub before: Latency,
     pub after: Latency,
-    /// Seconds and microseconds.
+    /// Time in seconds, and latency in microseconds.
     pub longest_over_time: Vec<(f64, f64)>,
     pub mean_over_time: Vec<(f64, f64)>,
-    /// What reads of the flash met from the turn on, or from the beginning where nobody asks for less.
+    /// Waits of flash reads after `turn_s`, or in the whole experiment if the counters at `turn_s`
+    /// were not recorded.
     pub met: Met,
-    /// Blocks whose data moved because they were read so often.
+    /// Blocks whose data moved because they were read often (read reclaim).
     pub reclaims: u64,
-    /// Deterministic windows entered, and of them, left by the drive and not by the host.
+    /// Deterministic windows entered, and those of them that the drive ended, not the host.
     pub windows_entered: u64,
     pub windows_broken: u64,
 }
 
-/// From when to when something went on.
+/// Start and end of each period of an activity, in seconds.
 pub(super) type Stretches = Vec<(f64, f64)>;
 
-/// Reads through windows in turns.
+/// Reads while DTWIN and NDWIN alternate.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Alternating {
     pub watched: Watched,
-    /// Instants at which the window changed, DTWIN first.
+    /// Instants at which the window changed. The first change is to DTWIN.
     pub turns_s: Vec<f64>,
-    /// The longest read before each of them, and behind the last.
+    /// The longest read before each change and after the last one.
     pub longest_us: Vec<f64>,
 }
 
@@ -48,41 +49,42 @@ pub(super) struct Point {
     pub mean_us: f64,
 }
 
-/// What a lockdown took.
+/// Duration of a lockdown, by the bytes written before.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Lockdown {
     pub written_bytes: u64,
     pub took_ms: f64,
 }
 
-/// Everything that was measured.
+/// Results of all experiments.
 pub(super) struct Measured {
     /// Figure 2a.
     pub buffer_flush: Watched,
-    /// Figure 2b, and from when to when garbage was collected.
+    /// Figure 2b, and the periods in which garbage was collected.
     pub collection: Watched,
     pub collecting: Stretches,
     /// Figure 2c.
     pub reclaim: Watched,
     /// Figure 7b.
     pub lockdowns: Vec<Lockdown>,
-    /// Figure 8a: the drive the prototype was made from.
+    /// Figure 8a: the drive that became the prototype.
     pub plain: Watched,
     /// Figure 8a: the prototype in DTWIN, then in NDWIN.
     pub windowed: Watched,
     /// Figure 8b.
     pub alternating: Alternating,
-    /// Figure 8c: reads and writes in one space.
+    /// Figure 8c: reads and writes in one set.
     pub mixed: Watched,
-    /// Figure 8c: in two sets.
+    /// Figure 8c: reads and writes in two sets.
     pub isolated: Watched,
     /// The same reads without any writes.
     pub undisturbed: Watched,
-    /// Reads at several depths.
+    /// Random reads by queue depth.
     pub curve: Vec<Point>,
-    /// What arithmetic says of such reads, on the baseline.
+    /// Upper bounds of the rate of these reads on the baseline, by arithmetic.
     pub bounds: Bounds,
-    /// What it says of a read alone, by page type, on the baseline and on the prototype.
+    /// Latency of a read alone by arithmetic, for each page type, on the baseline and on the
+    /// prototype.
     pub alone_us: Vec<f64>,
     pub alone_in_set_us: Vec<f64>,
 }

@@ -1,5 +1,5 @@
-//! What came of the experiments on Vigil-KV's hardware, as [`figures`] and beside the published
-//! statements ([`comparisons`]).
+//! The report of the experiments on Vigil-KV's hardware: [`figures`], and [`comparisons`] with the
+//! published claims.
 
 mod comparisons;
 mod figures;
@@ -9,7 +9,6 @@ use super::words::{micros, of_other_builds};
 use super::{Plan, Scale};
 use crate::report::Report;
 
-/// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let (in_dtwin, mixed) = (measured.windowed.before, measured.mixed.all);
     Report {

@@ -1,4 +1,4 @@
-//! What a series of reads comes to.
+//! Statistics of a series of reads.
 
 use flash::{Blocker, FlashStats};
 use runtime::Nanos;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::device_clients::Sample;
 use crate::units::count_text;
 
-/// Reads of a part of an experiment, in microseconds.
+/// Latencies of a part of the reads of an experiment, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Latency {
     pub reads: usize,
@@ -18,13 +18,13 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    /// Of the reads that were asked for from `from` on and before `to`.
+    /// Returns the latencies of the reads that started in `from..to`.
     pub(super) fn between(samples: &[Sample], from: Nanos, to: Nanos) -> Self {
         let within = samples.iter().filter(|sample| sample.at >= from && sample.at < to);
         Self::of(within.map(|sample| sample.took).collect())
     }
 
-    /// Of all reads.
+    /// Returns the latencies of all reads.
     pub(super) fn all(samples: &[Sample]) -> Self {
         Self::between(samples, Nanos::ZERO, Nanos::MAX)
     }
@@ -46,7 +46,8 @@ impl Latency {
     }
 }
 
-/// One statistic of the reads in each of `buckets` stretches of time: seconds since the first read, and microseconds.
+/// Returns one statistic of the reads in each of `buckets` periods, as points of seconds since the
+/// first read and microseconds. Periods without reads have no point.
 pub(super) fn over_time(
     samples: &[Sample],
     buckets: usize,
@@ -63,15 +64,15 @@ pub(super) fn over_time(
     chunks.map(point).collect()
 }
 
-/// Reads of the flash that found their die occupied with the same.
+/// Flash reads that found their die occupied by one kind of operation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Meeting {
     reads: u64,
-    /// How long they waited on average, in microseconds.
+    /// Mean wait, in microseconds.
     waited_us: f64,
 }
 
-/// What reads found their die occupied with.
+/// Flash reads by the operation that occupied their die.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Met {
     another_read: Meeting,
@@ -80,7 +81,7 @@ pub(super) struct Met {
 }
 
 impl Met {
-    /// From when counters stood at `before` until they stood at `now`.
+    /// Returns the difference between the counters `before` and `now`.
     pub(super) fn between(before: &FlashStats, now: &FlashStats) -> Self {
         let met = |blocker: Blocker| {
             let (before, now) = (before.waits(blocker), now.waits(blocker));
@@ -94,7 +95,7 @@ impl Met {
         }
     }
 
-    /// In words.
+    /// Returns the counts as text.
     pub(super) fn text(&self) -> String {
         let met = |meeting: Meeting, what: &str| match meeting.reads {
             0 => format!("none {what}"),

@@ -1,9 +1,9 @@
-//! Latencies as they can be kept in a file.
+//! Distributions of latency in a form that can be saved in a file.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Latencies: values in nanoseconds and how many there were of each.
+/// Latencies in nanoseconds, and the count of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Distribution(Vec<(u64, u64)>);
 
@@ -13,7 +13,8 @@ impl Distribution {
         Self(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
     }
 
-    /// As it was recorded, to three digits; nothing if there were none.
+    /// Returns the recorded histogram, with three significant digits, or `None` if the distribution
+    /// is empty.
     pub(super) fn histogram(&self) -> Option<Histogram<u64>> {
         let mut histogram = Histogram::new(3).expect("three digits are possible");
         for (value, count) in &self.0 {
@@ -23,7 +24,7 @@ impl Distribution {
     }
 }
 
-/// A histogram as a [`Distribution`], for `#[serde(with)]`.
+/// Serializes a histogram as a [`Distribution`], for `#[serde(with)]`.
 pub(super) mod of_histogram {
     use serde::de::Error;
     use serde::{Deserializer, Serializer};

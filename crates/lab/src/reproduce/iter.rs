@@ -1,6 +1,6 @@
 //! IterKVSSD's experiments (SYSTOR'23): seekrandom of `db_bench` on 3 M pairs with 4-byte keys, one
-//! request at a time. Each stand holds values of one size in one layout; the degree and the prefetch
-//! of the index are set between runs.
+//! outstanding request. Each stand holds values of one size in one layout; the prefetch degree and
+//! the index prefetch change between runs.
 
 use design::{Design, IndexOptions};
 use engine::{ColumnOptions, Engine, IteratorOptions, Options};
@@ -24,37 +24,39 @@ use super::{Plan, Scale};
 pub(super) const DEVICE: &str = "cosmos-plus-4ch";
 /// Value sizes of the paper, in bytes.
 pub(super) const SIZES: [u64; 4] = [128, 4 << 10, 16 << 10, 128 << 10];
-/// Scan lengths of the paper: pairs of a range query.
+/// Scan lengths of the paper, in pairs per range query.
 const LENGTHS: [u64; 5] = [128, 256, 512, 1024, 2048];
-/// Degrees of the paper.
+/// Degrees of value prefetch in the paper.
 pub(super) const DEGREES: std::ops::RangeInclusive<u32> = 0..=8;
 /// The scan length at which degrees are compared.
 pub(super) const DEGREE_SCAN: u64 = 1024;
-/// Long enough, the paper says, that segments are read on the way.
+/// The length of long scans, in pairs: according to the paper, long enough to read index segments
+/// on the way.
 pub(super) const LONG_SCAN: u64 = 200_000;
-/// The values of the experiments on tails, in bytes.
+/// The value size of the experiments on tails, in bytes.
 pub(super) const TAIL_BYTES: u64 = 4 << 10;
-/// Times of firmware and host that are tried, in microseconds: no source has the board's.
+/// Times of firmware and host that the experiments compare, in microseconds. No source gives the
+/// times of the board.
 pub(super) const FIXED_US: [f64; 3] = [13.0, 20.0, 40.0];
-/// Times of a page read that are tried beside the profile's, in microseconds: FEMU's, and a TLC part's of the time. No source has
-/// the board's part.
+/// Times of a page read besides the time of the profile, in microseconds: 40 as in FEMU, 90 as in a
+/// TLC part of that time. No source gives the flash part of the board.
 const READ_US: [f64; 2] = [40.0, 90.0];
-/// The time of firmware and host with which they are: the middle one.
+/// The time of firmware and host in the runs with [`READ_US`], in microseconds: the middle one.
 const FIXED_BESIDE_READ_US: f64 = 20.0;
-/// The values with which they are, in bytes: each takes a page.
+/// The value size in the runs with other times, in bytes. Each value takes a page.
 pub(super) const SWEPT_BYTES: u64 = 16 << 10;
-/// Iterators of the experiment on version memory.
+/// Number of iterators in the experiment on version memory.
 pub(super) const ITERATORS: usize = 16;
 
-/// How large the experiments are.
+/// Size of the experiments.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Size {
     pub records: u64,
     /// Range queries of each run.
     pub queries: u64,
-    /// Long range queries where values differ in size.
+    /// Long range queries of each run with values of different sizes.
     pub long_queries: u64,
-    /// The same where the index lies in other ways.
+    /// Long range queries of each run with different forms of the index.
     pub tail_queries: u64,
 }
 
@@ -71,7 +73,7 @@ impl Size {
     }
 }
 
-/// Bytes of a summary entry as published.
+/// Bytes of a summary entry, as published.
 pub(super) const SUMMARY_ENTRY_BYTES: u64 = 44;
 
 #[derive(Serialize, Deserialize)]
@@ -82,7 +84,7 @@ enum Outcome {
     Versions(u64, Vec<VersionMemory>),
 }
 
-/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+/// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     measure_in(plan, Size::of(plan.scale))
 }
@@ -91,7 +93,7 @@ fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> 
     Ok(run_those_asked_for(jobs(plan, size)?, plan)?.map(measured))
 }
 
-/// All experiments, the longest first, so that threads end together.
+/// Returns all experiments, the longest first, so that the threads finish at about the same time.
 fn jobs<'a>(plan: &Plan<'a>, size: Size) -> Result<Vec<Job<'a, Outcome>>, Failure> {
     let mut jobs = Vec::new();
     for bytes in SIZES.into_iter().rev() {
@@ -116,7 +118,7 @@ fn jobs<'a>(plan: &Plan<'a>, size: Size) -> Result<Vec<Job<'a, Outcome>>, Failur
     Ok(jobs)
 }
 
-/// A job whose result depends on its specification and on how large experiments are.
+/// Returns a job whose result depends on `spec` and on the size of the experiments.
 fn job<'a>(
     plan: &Plan<'a>,
     name: String,
@@ -171,7 +173,7 @@ fn tail_job<'a>(
     Ok(job(plan, name, size, spec, run))
 }
 
-/// What all experiments gave, by kind.
+/// Collects the outcomes by kind.
 fn measured(done: Vec<Outcome>) -> Measured {
     let mut measured = Measured {
         stands: Vec::new(),
@@ -215,12 +217,12 @@ pub(super) fn device() -> Result<DeviceProfile, Failure> {
     DeviceProfile::load(DEVICE).map_err(|error| error.to_string())
 }
 
-/// Times of the board that are published nowhere, in microseconds.
+/// Times of the board that no source publishes, in microseconds.
 #[derive(Clone, Copy)]
 struct Times {
-    /// Firmware and host.
+    /// Time of firmware and host.
     fixed_us: f64,
-    /// A read of a page; without it the profile's.
+    /// Time of a page read; `None` for the time of the profile.
     read_us: Option<f64>,
 }
 
@@ -230,7 +232,8 @@ impl Times {
         self.read_us.map_or(fixed.clone(), |read_us| format!("{fixed}, tR of {read_us} us"))
     }
 
-    /// The board with them. The parts of firmware and host keep their shares.
+    /// Returns the board with these times. The ratio between the parts of firmware and host stays
+    /// the same.
     fn of(self, mut device: DeviceProfile) -> DeviceProfile {
         let times = self.fixed_us / Board::new(&device).fixed_us;
         device.controller.command_us *= times;
@@ -243,7 +246,7 @@ impl Times {
     }
 }
 
-/// The design with its index in one of the ways.
+/// Returns the options of the design with a form of the index.
 fn with_index(index: Index) -> Result<Options, Failure> {
     let mut tables = index_of("iterkvssd-tables")?;
     let columns = tables.columns.as_mut().expect("it has tables");
@@ -281,7 +284,6 @@ fn options(index_prefetch: bool, degree: u32) -> IteratorOptions {
     IteratorOptions { index_prefetch, value_prefetch: degree, ..of_design.iterators }
 }
 
-/// The values of a stand.
 #[derive(Clone, Copy)]
 struct Values {
     records: u64,
@@ -290,7 +292,7 @@ struct Values {
 }
 
 impl Values {
-    /// Range queries of so many pairs each.
+    /// Returns a workload of range queries of `length` pairs.
     fn scans(self, length: u64, queries: u64) -> Result<CoreWorkload, Failure> {
         seekrandom(self.records, self.size, self.layout, length, queries)
     }
@@ -313,7 +315,7 @@ fn on_stand(spec: &StandSpec, size: &Size, values: Values) -> Result<OnStand, Fa
     Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
-/// Value prefetch where the board takes other times.
+/// Runs value prefetch on a board with other times.
 fn swept(spec: &StandSpec, size: &Size, values: Values, times: Times) -> Result<Swept, Failure> {
     let most = Board::new(&spec.device).most_gain(values.size);
     let (mut stand, _) = Stand::load(spec)?;
@@ -323,7 +325,7 @@ fn swept(spec: &StandSpec, size: &Size, values: Values, times: Times) -> Result<
     Ok(Swept { fixed_us, read_us, layout: values.layout, runs, most })
 }
 
-/// Long scans where the index lies in one of the ways.
+/// Runs long scans with a form of the index.
 fn tail(
     spec: &StandSpec,
     size: &Size,
@@ -344,7 +346,7 @@ fn tail(
     })
 }
 
-/// Pages of each phase of reading a full table of the last level.
+/// Returns the number of pages in each phase of reading a full table of the last level.
 fn phases(columns: &ColumnOptions, levels: u32, device: &DeviceProfile) -> Vec<u32> {
     let geometry = &device.flash.geometry;
     let pages =
@@ -367,7 +369,7 @@ fn one_run(
     Ok(Run { degree, length, bytes_per_second, seek, next })
 }
 
-/// Long scans, without and with either prefetch.
+/// Runs long scans with each combination of index prefetch and value prefetch.
 fn long_runs(stand: &mut Stand, values: Values, queries: u64) -> Result<LongRuns, Failure> {
     let most = *DEGREES.end();
     let mut run =
@@ -396,7 +398,8 @@ fn long_run(
     })
 }
 
-/// Opens iterators one after the other; between two, a part of the pairs is overwritten at random.
+/// Opens iterators one after the other. After each, overwrites random pairs: as many writes as a
+/// twentieth of the pairs.
 fn versions(spec: &StandSpec) -> Result<Outcome, Failure> {
     let (mut stand, _) = Stand::load(spec)?;
     let mut overwrite = workload::builtin("a").expect("it is built in");

@@ -1,18 +1,19 @@
-//! What the board allows at most, by arithmetic on its profile: bounds that stand beside what was measured.
+//! Upper bounds of the board by arithmetic on its profile, shown beside the measured values.
 //!
-//! One request is outstanding. A Next without prefetch takes firmware, host and the read of its value, one after the other. One whose value was read
-//! long before takes firmware and host, or what the channels need to bring a value, whichever is more.
+//! One request is outstanding. A Next without prefetch takes the time of firmware and host plus the
+//! read of its value, one after the other. A Next whose value was prefetched long before takes the
+//! time of firmware and host, or the time that the channels need for a value, whichever is longer.
 
 use kvssd::DeviceProfile;
 
 /// Times of a board, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Board {
-    /// Firmware and host of a command, without the transfer of its value.
+    /// Firmware and host of a command, without the transfer of the value.
     pub fixed_us: f64,
     /// Command cycles and tR.
     sense_us: f64,
-    /// A page on its channel.
+    /// Transfer of a page on its channel.
     page_us: f64,
     page_bytes: f64,
     channels: f64,
@@ -33,12 +34,13 @@ impl Board {
         }
     }
 
-    /// A value's way to the host, and firmware and host: what no prefetch hides.
+    /// Returns the time of firmware and host and of the transfer of the value to the host. Prefetch
+    /// cannot hide this time.
     pub(super) fn floor_us(&self, value_bytes: u64) -> f64 {
         self.fixed_us + value_bytes as f64 / self.host_mb_per_s
     }
 
-    /// Reading so many pages side by side, over all channels.
+    /// Returns the time to read `pages` pages in parallel, distributed over all channels.
     pub(super) fn phase_us(&self, pages: u32) -> f64 {
         if pages == 0 {
             0.0
@@ -51,24 +53,25 @@ impl Board {
         (value_bytes as f64 / self.page_bytes).ceil() as u32
     }
 
-    /// A Next that reads its value.
+    /// Returns the time of a Next that reads its value.
     pub(super) fn next_us(&self, value_bytes: u64) -> f64 {
         self.floor_us(value_bytes) + self.phase_us(self.pages(value_bytes))
     }
 
-    /// A Next whose value was read ahead, at the least.
+    /// Returns the minimum time of a Next whose value was prefetched.
     pub(super) fn ahead_us(&self, value_bytes: u64) -> f64 {
         let on_channels = self.page_us * f64::from(self.pages(value_bytes)) / self.channels;
         self.floor_us(value_bytes).max(on_channels)
     }
 
-    /// What value prefetch gains at most where each value takes pages of its own.
+    /// Returns the maximum gain of value prefetch if values share no pages.
     pub(super) fn most_gain(&self, value_bytes: u64) -> f64 {
         self.next_us(value_bytes) / self.ahead_us(value_bytes)
     }
 
-    /// How many times as long as any other a Next takes that waits for phases of so many pages, at most: where nothing else is
-    /// in the way. With values read ahead others take the least there is.
+    /// Returns an upper bound of the latency of a Next that waits for phases of index reads, over
+    /// the latency of other Nexts. `phases` are pages; nothing else delays the reads. If
+    /// `is_ahead`, values are prefetched, and other Nexts take their minimum time.
     pub(super) fn most_tail(&self, value_bytes: u64, phases: &[u32], is_ahead: bool) -> f64 {
         let waits: f64 = phases.iter().map(|pages| self.phase_us(*pages)).sum();
         let other = if is_ahead { self.ahead_us(value_bytes) } else { self.next_us(value_bytes) };
@@ -109,7 +112,7 @@ mod tests {
         let board = board();
         assert!(board.most_tail(4 << 10, &[1], false) < 2.0);
         assert!(board.most_tail(4 << 10, &[1, 1, 2], false) > 3.0);
-        // Eight pages over four channels take two turns.
+        // Eight pages take two turns on four channels.
         assert!((board.phase_us(8) - 60.3 - 2.0 * 90.24).abs() < 1e-9);
         assert!(board.phase_us(0).abs() < 1e-9);
     }

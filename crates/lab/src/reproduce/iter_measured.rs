@@ -1,4 +1,4 @@
-//! What is measured in IterKVSSD's experiments: plain values, from which the report is made.
+//! Results of IterKVSSD's experiments, as plain values for the report.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use super::distribution;
 use super::words::micros;
 use crate::bytes_text;
 
-/// Where pairs that follow one another by key lie.
+/// Location of pairs that are neighbours in key order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Layout {
-    /// Far apart: they were written in random order.
+    /// Far apart, because the pairs were written in random order.
     Random,
-    /// Side by side: they were written in key order.
+    /// Side by side, because the pairs were written in key order.
     Sequential,
 }
 
@@ -27,7 +27,7 @@ impl Layout {
         }
     }
 
-    /// The insert order of a workload that writes pairs so.
+    /// Returns the insert order of a workload that writes pairs in this layout.
     pub(super) fn insert_order(self) -> &'static str {
         match self {
             Self::Random => "hashed",
@@ -36,16 +36,17 @@ impl Layout {
     }
 }
 
-/// How the index of a store lies, and how it is read where it was not read ahead.
+/// Form of the index, and the way to read a unit of the index that was not prefetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Index {
-    /// Segments of a page.
+    /// Segments of one page.
     Pages,
-    /// Tables as firmware of the same group has them, by the way of a Get: filter, keys, addresses.
+    /// Tables as in firmware of the same group, read in the order of a Get: filter, keys,
+    /// addresses.
     Tables,
-    /// The same, without the filter.
+    /// Tables, read without the filter.
     WithoutFilter,
-    /// Tables with filters, of as many entries in each level as in the first.
+    /// Tables with filters. Tables of all levels have as many entries as those of the first level.
     SmallTables,
 }
 
@@ -63,7 +64,7 @@ impl Index {
     }
 }
 
-/// One run: a degree and a scan length.
+/// One run, with a degree and a scan length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub degree: u32,
@@ -76,16 +77,17 @@ pub(super) struct Run {
 /// Long scans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LongRun {
-    /// Latencies of their Nexts, in nanoseconds.
+    /// Latencies of the Nexts, in nanoseconds.
     #[serde(with = "distribution::of_histogram")]
     pub next: Histogram<u64>,
-    /// Segments that a Next waited for.
+    /// Segments read while a Next waited, because they had not been prefetched.
     pub index_reads: u64,
-    /// Prefetched segments that a Next waited for all the same.
+    /// Prefetched segments that a Next still had to wait for.
     pub late_prefetches: u64,
 }
 
-/// Long scans without and with index prefetch, and both again with the highest degree of value prefetch.
+/// Long scans without and with index prefetch, each without value prefetch and with the highest
+/// degree (`ahead`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LongRuns {
     pub baseline: LongRun,
@@ -95,7 +97,8 @@ pub(super) struct LongRuns {
 }
 
 impl LongRuns {
-    /// Without and with index prefetch, where values are read ahead or not.
+    /// Returns the runs without and with index prefetch. `is_ahead` selects those with value
+    /// prefetch.
     pub(super) fn both(&self, is_ahead: bool) -> (&LongRun, &LongRun) {
         if is_ahead {
             (&self.ahead, &self.ahead_with_index)
@@ -104,24 +107,24 @@ impl LongRuns {
         }
     }
 
-    /// The share of Nexts that wait for the index without prefetch.
+    /// Returns the share of Nexts that wait for the index without index prefetch.
     pub(super) fn share_of_waits(&self) -> f64 {
         self.baseline.index_reads as f64 / self.baseline.next.len().max(1) as f64
     }
 
-    /// The quantile in the middle of those that wait.
+    /// Returns the quantile in the middle of the Nexts that wait for the index.
     pub(super) fn where_units_are_met(&self) -> f64 {
         1.0 - self.share_of_waits() / 2.0
     }
 
-    /// How many times as long a Next takes at a quantile without index prefetch as with it.
+    /// Returns the latency of Next at a quantile without index prefetch over the latency with it.
     pub(super) fn ratio(&self, quantile: f64, is_ahead: bool) -> f64 {
         let (without, with) = self.both(is_ahead);
         without.next_us(quantile) / with.next_us(quantile)
     }
 }
 
-/// Long scans of 4 KiB values on a store with its index in one of the ways.
+/// Long scans of 4 KiB values with a form of the index.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Tail {
     pub index: Index,
@@ -129,33 +132,33 @@ pub(super) struct Tail {
     pub runs: LongRuns,
     /// Pages of each phase of reading a full table of the last level, or a segment.
     pub phases: Vec<u32>,
-    /// What it costs to write: bytes of the index for each byte of pairs, while they were loaded.
+    /// Write cost of the index: bytes of the index per byte of pairs, during the load.
     pub index_bytes_per_byte: f64,
 }
 
-/// The gains of value prefetch with 16 KiB values, where the board takes so long.
+/// Gains of value prefetch with 16 KiB values and other times of the board.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Swept {
-    /// Firmware and host.
+    /// Time of firmware and host, in microseconds.
     pub fixed_us: f64,
-    /// A page read, where it is not the profile's.
+    /// Time of a page read, in microseconds; `None` for the time of the profile.
     #[serde(default)]
     pub read_us: Option<f64>,
     pub layout: Layout,
-    /// By degree.
+    /// Runs by degree.
     pub runs: Vec<Run>,
-    /// What the board allows.
+    /// Maximum gain by arithmetic.
     pub most: f64,
 }
 
 impl Swept {
-    /// What differs from the profile, in words.
+    /// Returns the times as text.
     pub(super) fn times(&self) -> String {
         let fixed = micros(self.fixed_us);
         self.read_us.map_or(fixed.clone(), |read_us| format!("{fixed}, tR {}", micros(read_us)))
     }
 
-    /// The run that gains most, and how much.
+    /// Returns the run with the highest gain, and the gain.
     pub(super) fn best(&self) -> (&Run, f64) {
         let base = self.runs[0].bytes_per_second;
         let best =
@@ -166,25 +169,25 @@ impl Swept {
 }
 
 impl LongRun {
-    /// A quantile of the latencies of Nexts, in microseconds.
+    /// Returns a quantile of the latencies of Nexts, in microseconds.
     pub(super) fn next_us(&self, quantile: f64) -> f64 {
         self.next.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// The longest Next, in microseconds.
+    /// Returns the latency of the longest Next, in microseconds.
     pub(super) fn longest_next_us(&self) -> f64 {
         self.next.max() as f64 / 1e3
     }
 }
 
-/// Everything that was measured on one stand.
+/// Results of one stand.
 #[derive(Serialize, Deserialize)]
 pub(super) struct OnStand {
     pub size: u64,
     pub layout: Layout,
-    /// By degree, at one scan length.
+    /// Runs by degree, at one scan length.
     pub by_degree: Vec<Run>,
-    /// By scan length, without value prefetch and with the highest degree.
+    /// Runs by scan length, without value prefetch and with the highest degree.
     pub by_length: Vec<Run>,
     /// Long scans without and with index prefetch.
     pub baseline: LongRun,
@@ -192,24 +195,24 @@ pub(super) struct OnStand {
 }
 
 impl OnStand {
-    /// The size of its values and their layout.
+    /// Returns the value size and the layout.
     pub(super) fn name(&self) -> String {
         format!("{} {}", bytes_text(self.size), self.layout.name())
     }
 
-    /// Its runs by degree: each degree, and its throughput over that without value prefetch.
+    /// Returns each degree with its throughput over the throughput without value prefetch.
     pub(super) fn gains(&self) -> impl Iterator<Item = (u32, f64)> {
         let base = self.by_degree[0].bytes_per_second;
         self.by_degree.iter().map(move |run| (run.degree, run.bytes_per_second / base))
     }
 
-    /// Throughput by scan length at a degree, from the shortest on.
+    /// Returns the throughput at a degree by scan length, in ascending order of length.
     pub(super) fn by_length_at(&self, degree: u32) -> Vec<f64> {
         let runs = self.by_length.iter().filter(|run| run.degree == degree);
         runs.map(|run| run.bytes_per_second).collect()
     }
 
-    /// What the best degree gains.
+    /// Returns the gain of the best degree.
     pub(super) fn most_gained(&self) -> f64 {
         self.gains().map(|(_, gain)| gain).fold(0.0, f64::max)
     }
@@ -218,20 +221,20 @@ impl OnStand {
 /// Memory when the `n`th iterator is open, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct VersionMemory {
-    /// Descriptors in the pool beyond those of the current version, and chunks of references.
+    /// Descriptors in the pool that do not belong to the current version, and chunks of references.
     pub pooled: u64,
     /// Memtables that only snapshots hold.
     pub memtables: u64,
-    /// What a summary for each iterator would take, at the published 44 bytes a table.
+    /// Memory of a summary for each iterator, at the published 44 bytes per table.
     pub summaries: u64,
 }
 
-/// What was measured.
+/// Results of all experiments.
 pub(super) struct Measured {
     pub stands: Vec<OnStand>,
     /// By index and layout.
     pub tails: Vec<Tail>,
-    /// By time of firmware and host, and layout.
+    /// By times of the board and layout.
     pub swept: Vec<Swept>,
     /// Segments of the store in the experiment on version memory.
     pub segments: u64,
@@ -239,14 +242,14 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Long scans on a store with its index in one of the ways.
+    /// Returns the long scans with a form of the index in a layout.
     pub(super) fn tail(&self, index: Index, layout: Layout) -> &Tail {
         let mut tails = self.tails.iter();
         let tail = tails.find(|tail| tail.index == index && tail.layout == layout);
         tail.expect("every index was run in every layout")
     }
 
-    /// The stand with values of a size in a layout.
+    /// Returns the results of the stand with a value size and a layout.
     pub(super) fn stand(&self, size: u64, layout: Layout) -> &OnStand {
         let mut stands = self.stands.iter();
         let stand = stands.find(|stand| stand.size == size && stand.layout == layout);

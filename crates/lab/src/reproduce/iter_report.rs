@@ -1,5 +1,5 @@
-//! What came of IterKVSSD's experiments, as [`figures`] and beside the published statements
-//! ([`comparisons`]). Here is the frame of the report, and what both draw on.
+//! The report of IterKVSSD's experiments: [`figures`], and [`comparisons`] with the published
+//! claims. This module has the frame of the report, and functions that both use.
 
 mod comparisons;
 mod figures;
@@ -13,7 +13,6 @@ use super::{Plan, Scale};
 use crate::report::Report;
 use crate::{bytes_text, count_text};
 
-/// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let records = Size::of(plan.scale).records;
     let board = Board::new(&device().expect("it was measured on"));
@@ -69,13 +68,13 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     notes.map(str::to_owned).into_iter().chain(other_builds).collect()
 }
 
-/// The value size that gains most in a layout, and how much.
+/// Returns the value size with the highest gain in a layout, and the gain.
 fn most_gained(measured: &Measured, layout: Layout) -> (u64, f64) {
     let gains = SIZES.map(|size| (size, measured.stand(size, layout).most_gained()));
     gains.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are sizes")
 }
 
-/// The share of the reads of segments that index prefetch took away.
+/// Returns the share of index reads in Nexts that index prefetch removed, as text.
 fn removed(measured: &Measured) -> String {
     let reads = |of: fn(&OnStand) -> u64| measured.stands.iter().map(of).sum::<u64>();
     let before = reads(|stand| stand.baseline.index_reads);

@@ -1,5 +1,5 @@
-//! Independent simulations side by side, one thread each. What comes out does not depend on how
-//! many threads there are: every job has a runtime, a drive and a seed of its own.
+//! Independent simulations in parallel, one per thread. The results do not depend on the number of
+//! threads, because each job has its own runtime, drive and seed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ use super::{Plan, Simulation, Watcher};
 
 /// One simulation.
 pub struct Job<'a, T> {
-    /// What is simulated.
+    /// Name of the simulation.
     pub name: String,
-    /// All that its result depends on, if it is kept.
+    /// Everything that the result depends on; `None` if the result is not saved.
     pub settings: Option<Value>,
-    /// Does it.
+    /// Runs the simulation.
     pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,
 }
 
 impl<'a, T> Job<'a, T> {
-    /// A simulation by name.
+    /// Creates a job without settings, whose result is not saved.
     pub fn new(
         name: impl Into<String>,
         run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
@@ -29,17 +29,17 @@ impl<'a, T> Job<'a, T> {
     }
 }
 
-/// Runs `jobs` on `threads` threads; results in the order of the jobs.
+/// Runs `jobs` on `threads` threads. Returns the results in the order of the jobs.
 ///
-/// Once a job has failed no other begins; those under way are waited for. Jobs begin in order, so
-/// the first that fails, in that order, has always been run: which failure is returned does not
-/// depend on `threads` either.
+/// Once a job has failed, threads take no further job; jobs that were taken are completed. Jobs are
+/// taken in order, so the first failure in that order is always found: the returned failure does
+/// not depend on `threads`.
 ///
 /// # Errors
-/// The first failure, in the order of the jobs.
+/// Returns the first failure, in the order of the jobs.
 ///
 /// # Panics
-/// If a job does.
+/// If a job panics.
 pub fn run_all<T: Send>(
     jobs: Vec<Job<'_, T>>,
     threads: usize,
@@ -50,7 +50,7 @@ pub fn run_all<T: Send>(
     let results: Vec<Mutex<Option<_>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {
-        // Asked before a job is taken: one that is taken is run.
+        // Checked before a job is taken, because each job that is taken must run.
         while !failed.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = jobs.get(index) else { break };
@@ -70,12 +70,12 @@ pub fn run_all<T: Send>(
         }
         work();
     });
-    // Jobs that did not begin come after one that failed, and collecting ends there.
+    // Jobs that did not run come after a job that failed, and the collection ends at that job.
     let taken = results.into_iter().map(|result| result.into_inner().expect("as above"));
     taken.map(|result| result.expect("every job before a failure was run")).collect()
 }
 
-/// Runs those of `jobs` that the plan asks for; nothing comes back if these are not all.
+/// Runs the jobs that the plan selects. Returns `None` if they are not all jobs.
 pub(super) fn run_those_asked_for<T: Send>(
     mut jobs: Vec<Job<'_, T>>,
     plan: &Plan<'_>,
@@ -100,7 +100,7 @@ pub(super) fn run_those_asked_for<T: Send>(
 pub(super) mod tests {
     use super::*;
 
-    /// Notes what it hears.
+    /// Records the events.
     #[derive(Default)]
     pub(in crate::reproduce) struct Notes(Mutex<Vec<String>>);
 

@@ -1,4 +1,5 @@
-//! What was done before: a reproduction that was stopped goes on where it was, and drives are loaded once.
+//! Saved results of simulations and saved loaded drives: an interrupted reproduction can be
+//! resumed, and each drive is loaded only once.
 
 use std::io::{Read, Write};
 
@@ -9,37 +10,40 @@ use serde_json::Value;
 use super::jobs::Job;
 use super::stand::Failure;
 
-/// Keeps what simulations gave; from several threads.
+/// Saves the results of simulations, and loaded drives. Methods are called from several threads.
 pub trait Keeper: Sync {
-    /// Hears, before any simulation begins, which will be asked for: names and settings.
+    /// Receives the names and settings of all simulations, before the first one begins.
     ///
     /// # Errors
-    /// In words, if they are not to begin: what is kept would be lost.
+    /// Returns the reason, as text, if the simulations must not begin, because saved results would
+    /// be lost.
     fn expect(&self, asked: &[(&str, &Value)]) -> Result<(), String>;
-    /// What `name` gave earlier, if it is there and was made of the same `settings`.
+    /// Returns the saved result of `name`, if there is one with the same `settings`.
     fn load(&self, name: &str, settings: &Value) -> Option<String>;
-    /// Keeps what `name` gave, as JSON.
+    /// Saves the result of `name`, which is JSON.
     fn save(&self, name: &str, settings: &Value, result: &str);
-    /// What was loaded of `name` could be read, and is taken.
+    /// The saved result of `name` could be parsed, and is reused.
     fn taken(&self, name: &str);
-    /// How many of those that were taken another build of the program made.
+    /// Returns the number of reused results that another build of the program saved.
     fn taken_of_others(&self) -> usize;
-    /// The loaded drive that was kept of these `settings` by this build of the program, if there is one.
+    /// Returns the loaded drive that this build of the program saved with these `settings`.
     fn drive(&self, name: &str, settings: &Value) -> Option<Box<dyn Read>>;
-    /// Keeps a loaded drive, which `write` writes: whole, or not at all. Nobody minds if it does not.
+    /// Saves a loaded drive as a whole, or not at all. `write` writes the drive. Saving is
+    /// optional, so a failure is no error.
     fn keep_drive(
         &self,
         name: &str,
         settings: &Value,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
     );
-    /// A drive that was kept is of no use, for this reason.
+    /// A saved drive cannot be used, for the reason `why`.
     fn drive_is_useless(&self, name: &str, why: &str);
 }
 
-/// A job whose result is kept: it is run if the keeper does not have what came of the same settings.
+/// Returns a job whose result is saved. The job runs only if there is no saved result with the same
+/// settings.
 ///
-/// `settings` are all that the result depends on ([`super::settings`]).
+/// `settings` are everything that the result depends on ([`super::settings`]).
 pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
     keeper: &'a dyn Keeper,
     name: String,
@@ -75,10 +79,10 @@ pub(super) mod tests {
     use crate::reproduce::jobs::tests::Notes;
     use crate::reproduce::{Paper, Plan, Scale};
 
-    /// Keeps nothing.
+    /// Saves nothing.
     pub(in crate::reproduce) struct Forgetful;
 
-    /// Keeps results and drives in memory.
+    /// Saves results and drives in memory.
     #[derive(Default)]
     pub(in crate::reproduce) struct InMemory {
         results: Mutex<BTreeMap<(String, String), String>>,
@@ -88,17 +92,17 @@ pub(super) mod tests {
     }
 
     impl InMemory {
-        /// How many results are kept, and how many of them were taken so far, each as often as it was.
+        /// Returns the number of saved results, and the number of times that a result was reused.
         fn counts(&self) -> (usize, usize) {
             (self.results.lock().unwrap().len(), self.taken.load(Ordering::Relaxed))
         }
 
-        /// How many drives are kept.
+        /// Returns the number of saved drives.
         pub(in crate::reproduce) fn drives(&self) -> usize {
             self.drives.lock().unwrap().len()
         }
 
-        /// Does something to each drive that is kept.
+        /// Applies `damage` to each saved drive.
         pub(in crate::reproduce) fn damage(&self, damage: impl Fn(&mut Vec<u8>)) {
             self.drives.lock().unwrap().values_mut().for_each(damage);
         }
@@ -185,8 +189,9 @@ pub(super) mod tests {
         }
     }
 
-    /// Checks that a run which was stopped behind the simulations with `part` in their name goes on there, and that its report
-    /// is that of a run which nobody stopped, to the last byte; also where every simulation is taken.
+    /// Checks that a run that was interrupted after the simulations with `part` in their name can
+    /// be resumed, and that its report is the same, to the last byte, as that of an uninterrupted
+    /// run. Checks the same for a run that reuses all simulations.
     pub(in crate::reproduce) fn assert_goes_on(
         paper: Paper,
         part: &str,

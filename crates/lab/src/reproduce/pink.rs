@@ -1,5 +1,6 @@
-//! `PinK`'s experiments (USENIX ATC'20): YCSB Load and A to F on a 64 GB drive with 64 MB of memory,
-//! 44 M pairs of 32 + 1024 bytes; hash, LSM-tree, `PinK`, `PinK`+HW.
+//! `PinK`'s experiments (USENIX ATC'20): YCSB Load and A to F on a 64 GB drive with 64 MB of
+//! memory, with 44 M pairs of 32 + 1024 bytes. The systems are hash, LSM-tree, `PinK` and
+//! `PinK`+HW.
 
 mod beyond;
 mod motivation;
@@ -18,30 +19,30 @@ use system::{Change, Variant};
 
 /// The drive of the paper.
 const DEVICE: &str = "pink-zcu102";
-/// The systems of the paper, and what it calls them.
+/// The systems of the paper, as designs, and their names in the paper.
 pub(super) const SYSTEMS: [(&str, &str); 4] =
     [("hash", "Hash"), ("lightstore", "LSM-tree"), ("pink", "PinK"), ("pink-hw", "PinK+HW")];
-/// The workloads, in the order in which they run on a loaded drive. E comes last: it is the one
-/// that hash does not run, and until it all have done the same.
+/// The workloads, in the order in which they run on a loaded drive. E is last because hash does not
+/// run E: all other workloads have the same predecessors in all systems.
 pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
-/// Those in which reads are measured.
+/// The workloads in which reads are measured.
 pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
-/// What the paper calls `PinK` without prefixes and range pointers.
+/// The paper's name of `PinK` without prefixes and range pointers.
 const WITHOUT_AIDS: &str = "PinK (NO-OPT)";
-/// Levels of the experiment on higher trees.
+/// Numbers of levels in the experiment on higher trees.
 const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
 
-/// How large the experiments are.
+/// Size of the experiments.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
-    /// The drive, its memory and the number of pairs are divided by this.
+    /// Divisor of the drive, its memory and the number of pairs.
     pub divisor: u64,
     pub records: u64,
     /// Operations of each workload.
     pub operations: u64,
     /// Range queries of E.
     pub scans: u64,
-    /// Requests of a workload as the paper has them: as many as there are pairs.
+    /// Requests of a workload as in the paper: as many as there are pairs.
     pub requests: u64,
 }
 
@@ -66,7 +67,7 @@ impl Size {
     }
 }
 
-/// Everything that was measured.
+/// Results of all experiments.
 pub(super) struct Measured {
     /// In the order of [`SYSTEMS`].
     pub systems: Vec<System>,
@@ -74,38 +75,39 @@ pub(super) struct Measured {
     pub pinned: Vec<System>,
     /// `PinK` without prefixes and range pointers.
     pub plain: System,
-    /// Higher trees, with as many levels pinned as fit.
+    /// Higher trees, with as many pinned levels as fit in memory.
     pub heights: Vec<System>,
-    /// `PinK` whose compactions take whole levels.
+    /// `PinK` with compactions of whole levels.
     pub whole: System,
-    /// A and F with all requests of the paper, each on a freshly loaded drive: hash, LSM-tree and `PinK`.
+    /// A and F with all requests of the paper, each on a freshly loaded drive: hash, LSM-tree and
+    /// `PinK`.
     pub full: Vec<System>,
-    /// All workloads at the same rates, each on a freshly loaded drive: the same.
+    /// All workloads at the same rates, each on a freshly loaded drive: hash, LSM-tree and `PinK`.
     pub rated: Vec<System>,
-    /// A, B and C with firmware that takes so many times as long, by [`COSTS`]: hash and `PinK`.
+    /// A, B and C with the firmware times multiplied by each of [`COSTS`]: hash and `PinK`.
     pub costly: Vec<[System; 2]>,
-    /// A and C with objects of 1,024 bytes, their key among them: hash and `PinK`.
+    /// A and C with objects of 1,024 bytes, including the key: hash and `PinK`.
     pub with_key: [System; 2],
     /// C without prefixes and range pointers, with the slowest firmware of [`COSTS`].
     pub costly_plain: System,
-    /// Drives of this kind beside a block drive.
+    /// KV drives beside a block drive.
     pub motivation: Motivation,
 }
 
 impl Measured {
-    /// One of [`SYSTEMS`], by its design.
+    /// Returns the system of [`SYSTEMS`] with this design.
     pub(super) fn system(&self, design: &str) -> &System {
         of_design(&self.systems, design)
     }
 }
 
-/// The one of `systems` that has this design.
+/// Returns the system with this design.
 pub(super) fn of_design<'a>(systems: &'a [System], design: &str) -> &'a System {
     let found = systems.iter().find(|system| system.design == design);
     found.expect("every system was run")
 }
 
-/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+/// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     measure_in(plan, Size::of(plan.scale))
 }
@@ -124,7 +126,8 @@ fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> 
     for levels in 0..=3 {
         add(&format!("{levels} levels pinned"), "pink", &["a", "c"], Change::Pin(levels))?;
     }
-    // On the same workloads as those with levels pinned, the last of which is PinK as it is.
+    // The workloads are those of the variants with pinned levels. The last such variant is the
+    // unchanged PinK.
     add(WITHOUT_AIDS, "pink", &["a", "c"], Change::NoSearchAids)?;
     for height in HEIGHTS {
         add(&format!("{height} levels in all"), "pink", &["a", "c"], Change::Height(height))?;

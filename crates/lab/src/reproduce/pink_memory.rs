@@ -1,5 +1,5 @@
-//! `PinK`'s tables of memory, which follow from arithmetic (`engine::sizing`), with the constants
-//! that the paper's own formulas have: pairs of 1 KiB, 256 entries a segment on the small drive.
+//! `PinK`'s tables of memory, by arithmetic (`engine::sizing`) with the constants of the paper's
+//! own formulas: pairs of 1 KiB, 256 entries per segment on the small drive.
 
 use engine::sizing::{LevelPlan, LevelSizing, SizingInput, plan};
 
@@ -9,7 +9,7 @@ use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Published, 
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// The drive of the experiments: 64 GB with 64 MB.
+/// Returns the drive of the experiments: 64 GB of flash, 64 MB of memory.
 fn small_drive() -> SizingInput {
     SizingInput {
         fill_bytes: (64_u64 << 30) / 10 * 7,
@@ -32,7 +32,7 @@ fn small_drive() -> SizingInput {
     }
 }
 
-/// The drive of slide 15: 4 TB with 4 GB.
+/// Returns the drive of slide 15: 4 TB of flash, 4 GB of memory.
 fn large_drive() -> SizingInput {
     SizingInput {
         fill_bytes: 4 << 40,
@@ -177,7 +177,7 @@ fn large_row() -> Comparison {
     )
 }
 
-/// What a later paper (`AnyKey`, ASPLOS'25) reports of its port of `PinK` to small values.
+/// Returns rows about a port of `PinK` to small values, from a later paper (`AnyKey`, ASPLOS'25).
 fn small_values() -> Vec<Comparison> {
     let lists = |key: u64, value: u64| {
         let entries = (8192 - 16) / (key + 4 + 2);

@@ -1,5 +1,5 @@
-//! What came of `PinK`'s experiments, as [`figures`] and beside the published statements
-//! ([`comparisons`]). Here is the frame of the report, and what both draw on.
+//! The report of `PinK`'s experiments: [`figures`], and [`comparisons`] with the published claims.
+//! This module has the frame of the report, and functions that both use.
 
 mod beyond;
 mod comparisons;
@@ -12,7 +12,6 @@ use super::{Plan, Scale};
 use crate::count_text;
 use crate::report::Report;
 
-/// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
     let against_hash = |of| change(1.0, ratio(measured, "pink", "hash", of));
@@ -85,8 +84,8 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     notes
 }
 
-/// Geometric mean over the read workloads of what `of` gives for a system over what it gives for
-/// another.
+/// Returns the geometric mean, over the read workloads, of the value of one system over the value
+/// of another. `of` returns the value of a cell.
 fn ratio(measured: &Measured, design: &str, over: &str, of: fn(&Cell) -> f64) -> f64 {
     let ratios = READS.map(|workload| one_ratio(measured, design, over, workload, of));
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
@@ -106,7 +105,7 @@ fn one_ratio_of(system: &System, over: &System, workload: &str, of: fn(&Cell) ->
     of(system.ran(workload)) / of(over.ran(workload))
 }
 
-/// Pages of background work in a cell, of one kind.
+/// Returns the pages of one kind of background work in a cell.
 type Pages = fn(&Cell) -> f64;
 
 const COMPACTION_READS: Pages = |cell| cell.traffic.compaction_read as f64;
@@ -114,7 +113,8 @@ const COMPACTION_WRITES: Pages = |cell| cell.traffic.compaction_written as f64;
 const COLLECTION_READS: Pages = |cell| cell.traffic.gc_read as f64;
 const COLLECTION_WRITES: Pages = |cell| cell.traffic.gc_written as f64;
 
-/// Bytes of background work of a system over Load and A, per byte that users wrote.
+/// Returns the bytes of background work of a system per byte that users wrote, in Load and A
+/// together.
 fn per_user_byte(system: &System, of: Pages) -> f64 {
     let cells = [system.load.as_ref(), system.cell("a")];
     let cells = cells.into_iter().flatten();
@@ -122,7 +122,7 @@ fn per_user_byte(system: &System, of: Pages) -> f64 {
     cells.map(of).sum::<f64>() / written
 }
 
-/// `PinK` with all its levels pinned, after the same workloads as NO-OPT.
+/// Returns `PinK` with three pinned levels, after the same workloads as NO-OPT.
 fn with_search_aids(measured: &Measured) -> &System {
     measured.pinned.last().expect("levels were pinned")
 }

@@ -1,7 +1,8 @@
-//! Settings of a simulation: all that its result depends on, in a form that outlives changes of the program.
+//! Settings of a simulation: everything that the result depends on, in a form that does not change
+//! with the program.
 //!
-//! Keys are those of files and properties that users write, not names of Rust fields. What has its default is left out, so that a
-//! new option with a default changes no settings.
+//! Keys are those of files and properties that users write, not the names of Rust fields. Default
+//! values are left out, so that a new option with a default does not change the settings.
 
 use design::IndexOptions;
 use serde::Serialize;
@@ -13,9 +14,10 @@ use super::stand::StandSpec;
 use crate::bench::BenchSpec;
 use crate::platform::Platform;
 
-/// The settings of what is loaded from a file: a design, a drive, a host. Its description is none of them.
+/// Returns the settings of a value that was loaded from a file, such as a design, a drive or a
+/// host, without its description.
 ///
-/// Cost: the value is read once for each of its keys.
+/// Cost: deserializes the value once for each key.
 pub(super) fn of_file<T: Serialize + DeserializeOwned + PartialEq>(loaded: &T) -> Value {
     let mut settings = plain(loaded);
     let is_same = |settings: &Value| T::deserialize(settings).is_ok_and(|read| read == *loaded);
@@ -27,7 +29,7 @@ pub(super) fn of_file<T: Serialize + DeserializeOwned + PartialEq>(loaded: &T) -
     settings
 }
 
-/// Takes each key below `path` out without which `settings` are the same.
+/// Removes each key below `path` whose removal does not change the value.
 fn leave_out_defaults(settings: &mut Value, path: &str, is_same: &impl Fn(&Value) -> bool) {
     let keys = |settings: &Value| settings.pointer(path).and_then(Value::as_object).cloned();
     for (key, value) in keys(settings).unwrap_or_default() {
@@ -43,7 +45,7 @@ fn leave_out_defaults(settings: &mut Value, path: &str, is_same: &impl Fn(&Value
     }
 }
 
-/// The settings of what no file has: each field that is not `None`.
+/// Returns the settings of a value that has no file: each field that is not `None`.
 pub(super) fn plain(of: &impl Serialize) -> Value {
     let mut settings = serde_json::to_value(of).expect("settings are numbers, words and tables");
     leave_out_nulls(&mut settings);
@@ -61,7 +63,7 @@ fn leave_out_nulls(settings: &mut Value) {
     }
 }
 
-/// The settings of a loaded drive.
+/// Returns the settings of a loaded drive.
 pub(super) fn of_stand(spec: &StandSpec) -> Value {
     let StandSpec { index, device, records, outstanding, seed } = spec;
     let index = match index {
@@ -73,14 +75,15 @@ pub(super) fn of_stand(spec: &StandSpec) -> Value {
     })
 }
 
-/// The settings of workloads that run one after the other, with the names that results have for them.
+/// Returns the settings of workloads that run one after the other, with their names in results.
 pub(super) fn of_runs(runs: &[(&str, CoreWorkload)]) -> Value {
     runs.iter().map(|(name, run)| json!({ "name": name, "workload": plain(run) })).collect()
 }
 
-/// The settings of a bench. Requires: it replays no trace, because no reproduction does.
+/// Returns the settings of a bench. Requires: the bench replays no trace; no reproduction does.
 pub(super) fn of_bench(spec: &BenchSpec) -> Value {
-    // Without `..`, here and below: a new field is one of the settings, or it is left out on purpose.
+    // Destructured without `..`, here and below, so that a new field does not compile until it is
+    // added to the settings or left out on purpose.
     let BenchSpec {
         configuration,
         design,

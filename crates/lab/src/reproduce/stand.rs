@@ -15,14 +15,14 @@ use super::kept::Keeper;
 use super::settings;
 use crate::target::DriveTarget;
 
-/// What an experiment stands on.
+/// Specification of a stand.
 #[derive(Clone, Debug)]
 pub(super) struct StandSpec {
     pub index: IndexOptions,
     pub device: DeviceProfile,
     /// Keys, values and number of the records.
     pub records: CoreWorkload,
-    /// Operations outstanding at a time.
+    /// Number of outstanding operations.
     pub outstanding: usize,
     pub seed: u64,
 }
@@ -35,31 +35,31 @@ pub(super) struct Stand {
     clients: ClientOptions,
 }
 
-/// What one phase on a stand gave: plain values, so that stands can run side by side.
+/// Results of one phase on a stand, as plain values, so that stands can run in parallel.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
     pub operations_per_second: f64,
-    /// Pairs that scans gave, each second.
+    /// Pairs that scans returned, per second.
     pub pairs_per_second: f64,
     pub get: Option<Histogram<u64>>,
     pub put: Option<Histogram<u64>>,
     pub scan: Option<Histogram<u64>>,
     pub seek: Option<Histogram<u64>>,
     pub next: Option<Histogram<u64>>,
-    /// Gets by flash reads.
+    /// Number of gets by flash reads.
     pub reads_per_get: Vec<u64>,
     /// Bytes of keys and values written.
     pub user_bytes: u64,
-    /// What iterators did.
+    /// Counters of the iterators.
     pub iterators: IteratorStats,
-    /// Extents with objects that were collected.
+    /// Extents with objects that garbage collection rewrote.
     collected: u64,
-    /// Counters of the flash at the end and at the beginning.
+    /// Flash counters at the end and at the start.
     flash: FlashStats,
     flash_before: FlashStats,
 }
 
-/// Why an experiment could not be done, in words.
+/// The reason why an experiment failed, as text.
 pub(super) type Failure = String;
 
 impl StandSpec {
@@ -81,8 +81,9 @@ impl StandSpec {
 }
 
 impl Stand {
-    /// A loaded drive that nothing is under way on: the one that `keeper` has, or one that is loaded for it now. `device` is what it
-    /// runs on from then on: the drive that it was loaded on, with other times and costs maybe.
+    /// Returns a loaded drive on which nothing is under way: the drive that `keeper` has saved, or
+    /// a drive that is loaded now and saved. The stand runs on `device`, which is the drive of
+    /// `spec`, possibly with other times and costs.
     pub(super) fn loaded(
         keeper: &dyn Keeper,
         name: &str,
@@ -112,12 +113,12 @@ impl Stand {
         Self::open(spec, &settings, device, &*bytes)
     }
 
-    /// Waits until nothing is under way: collections of garbage may go on behind what a load waits for.
+    /// Runs the simulation until nothing is under way. Garbage collection may still run after the
+    /// load has settled.
     pub(super) fn run_dry(&self) {
         self.rt.run_until(Nanos::MAX);
     }
 
-    /// The instant.
     #[cfg(test)]
     pub(super) fn now(&self) -> Nanos {
         self.rt.handle().now()
@@ -155,12 +156,13 @@ impl Stand {
         Ok(Self { rt, drive, session: Some(session), clients: spec.clients() })
     }
 
-    /// Operations come at a rate from now on, whatever becomes of those before; so many may be under way.
+    /// Starts operations at a rate from now on, independently of earlier operations, with at most
+    /// `outstanding` under way.
     pub(super) fn set_rate(&mut self, rate: f64, outstanding: usize) {
         self.clients = ClientOptions::open(rate, outstanding);
     }
 
-    /// Loads the records; waits for background work to settle.
+    /// Loads the records, and waits until background work has settled.
     pub(super) fn load(spec: &StandSpec) -> Result<(Self, Phase), Failure> {
         let say = |what: String| spec.say(what);
         let rt = Runtime::new(spec.seed);
@@ -184,7 +186,7 @@ impl Stand {
         Ok((stand, phase))
     }
 
-    /// Runs a workload on the same records.
+    /// Runs a workload on the loaded records.
     pub(super) fn run(&mut self, workload: CoreWorkload) -> Result<Phase, Failure> {
         let mut session = self.session.take().expect("a stand has its session between runs");
         let before = (self.drive.engine_stats(), self.drive.flash_stats());
@@ -201,7 +203,7 @@ impl Stand {
         self.phase(&report, before)
     }
 
-    /// Runs something else on the drive.
+    /// Runs a function on the drive.
     pub(super) fn with<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         act: impl FnOnce(KvDrive) -> F,
@@ -243,61 +245,61 @@ impl Stand {
 }
 
 impl Phase {
-    /// Latencies of gets in short.
+    /// Returns a summary of the latencies of gets.
     pub(super) fn gets(&self) -> LatencySummary {
         summary(self.get.as_ref())
     }
 
-    /// Latencies of puts in short.
+    /// Returns a summary of the latencies of puts.
     pub(super) fn puts(&self) -> LatencySummary {
         summary(self.put.as_ref())
     }
 
-    /// Latencies of range queries in short.
+    /// Returns a summary of the latencies of range queries.
     pub(super) fn scans(&self) -> LatencySummary {
         summary(self.scan.as_ref())
     }
 
-    /// Extents with objects that were collected.
+    /// Returns the number of extents with objects that garbage collection rewrote.
     pub(super) fn collected(&self) -> u64 {
         self.collected
     }
 
-    /// Latencies of Nexts in short.
+    /// Returns a summary of the latencies of Nexts.
     pub(super) fn nexts(&self) -> LatencySummary {
         summary(self.next.as_ref())
     }
 
-    /// Latencies of Seeks in short.
+    /// Returns a summary of the latencies of Seeks.
     pub(super) fn seeks(&self) -> LatencySummary {
         summary(self.seek.as_ref())
     }
 
-    /// Mean flash reads of a get.
+    /// Returns the mean number of flash reads of a get.
     pub(super) fn mean_reads(&self) -> f64 {
         let gets: u64 = self.reads_per_get.iter().sum();
         let reads: u64 = (0..).zip(&self.reads_per_get).map(|(reads, gets)| reads * gets).sum();
         reads as f64 / gets.max(1) as f64
     }
 
-    /// Most flash reads of a get.
+    /// Returns the maximum number of flash reads of a get.
     pub(super) fn most_reads(&self) -> usize {
         self.reads_per_get.iter().rposition(|gets| *gets > 0).unwrap_or(0)
     }
 
-    /// Pages read for `classes`.
+    /// Returns the pages read for `classes`.
     pub(super) fn pages_read(&self, classes: &[IoClass]) -> u64 {
         let of = |stats: &FlashStats, class| stats.of(class).pages_read;
         classes.iter().map(|class| of(&self.flash, *class) - of(&self.flash_before, *class)).sum()
     }
 
-    /// Pages programmed for `classes`.
+    /// Returns the pages programmed for `classes`.
     pub(super) fn pages_programmed(&self, classes: &[IoClass]) -> u64 {
         let of = |stats: &FlashStats, class| stats.of(class).pages_programmed;
         classes.iter().map(|class| of(&self.flash, *class) - of(&self.flash_before, *class)).sum()
     }
 
-    /// Client reads that found their die busy with a program or an erase, as a share of all.
+    /// Returns the share of client reads that found their die occupied by a program or an erase.
     pub(super) fn share_behind_writes(&self) -> f64 {
         let reads = |stats: &FlashStats, blocker| stats.waits(blocker).reads;
         let of = |blocker| reads(&self.flash, blocker) - reads(&self.flash_before, blocker);

@@ -1,55 +1,56 @@
-//! How many simulations a machine has cores and memory for at a time.
+//! The number of concurrent simulations for which a machine has cores and memory.
 
 use super::{Paper, Scale};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Memory that one simulation of a reproduction takes at most, in bytes: what the largest one was
-/// measured to take, rounded up.
+/// Returns the maximum memory of one simulation of a reproduction, in bytes: the measured memory of
+/// the largest one, rounded up.
 pub fn bytes_per_simulation(paper: Paper, scale: Scale) -> u64 {
     match (paper, scale) {
-        // 257 MiB, all simulations one after the other.
+        // 257 MiB, measured with one simulation at a time.
         (Paper::Pink, Scale::Quick) => 300 * MIB,
-        // 16.2 GiB for the LSM-tree with all requests; 8.2 GiB with PinK's levels pinned.
+        // 16.2 GiB for the LSM-tree with all requests; 8.2 GiB for PinK with pinned levels.
         (Paper::Pink, Scale::Paper) => 17 * GIB,
-        // 927 MiB, all simulations one after the other.
+        // 927 MiB, measured with one simulation at a time.
         (Paper::Iter, Scale::Quick) => GIB,
-        // 5.8 GiB, one after the other.
+        // 5.8 GiB, measured with one simulation at a time.
         (Paper::Iter, Scale::Paper) => 6 * GIB,
-        // 922 MiB, one after the other: the drive without windows collects for half a minute.
+        // 922 MiB, measured with one simulation at a time: the drive without windows collects
+        // garbage for half a minute.
         (Paper::Device, Scale::Quick) => 1100 * MIB,
         // 1.8 GiB.
         (Paper::Device, Scale::Paper) => 2 * GIB,
-        // 354 MiB for the first of them, rounded up for those that were not looked at.
+        // 354 MiB for the first simulations, rounded up for those that were not measured.
         (Paper::Vigil, Scale::Quick) => 600 * MIB,
-        // 13.4 GiB for two at a time, of half of them.
+        // 13.4 GiB for two concurrent simulations, measured for half of the simulations.
         (Paper::Vigil, Scale::Paper) => 8 * GIB,
     }
 }
 
-/// How many simulations to run at a time.
+/// Number of concurrent simulations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// One at least.
+    /// The number, at least 1.
     pub count: usize,
-    /// Why not more.
+    /// The resource that limits the number.
     pub bound: Bound,
 }
 
-/// What bounds how many simulations run at a time.
+/// The resource that limits the number of concurrent simulations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// One a core.
+    /// Cores: one simulation per core.
     Cores,
-    /// There are cores for more, but no memory.
+    /// Memory: the cores would allow more.
     Memory,
-    /// Not even one may find the memory it needs.
+    /// Memory: it may be too small even for one simulation.
     TooLittleMemory,
 }
 
-/// As many simulations as there are cores, if as many fit in the memory that is available; where
-/// that is not known, the cores alone decide.
+/// Returns one simulation per core, or fewer if the available memory is too small. If the available
+/// memory is not known, only the cores count.
 pub fn threads(cores: usize, available_bytes: Option<u64>, bytes_per_simulation: u64) -> Threads {
     let cores = cores.max(1);
     let fitting = available_bytes.map(|bytes| bytes / bytes_per_simulation.max(1));
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn as_many_as_cores_and_memory_allow() {
         let table = [
-            // Cores, memory available, what one simulation needs; how many, and why not more.
+            // Cores, available memory, memory of one simulation; then the number and the limit.
             (2, None, 16 * GIB, 2, Bound::Cores),
             (0, None, 16 * GIB, 1, Bound::Cores),
             (2, Some(22 * GIB), 16 * GIB, 1, Bound::Memory),

@@ -1,7 +1,8 @@
-//! Vigil-KV's experiments (USENIX ATC'22, section 7): six configurations of RocksDB under six workloads, and what its
-//! mechanisms cost.
+//! Vigil-KV's experiments (USENIX ATC'22, section 7): six configurations of RocksDB under six
+//! workloads, and the costs of the mechanisms.
 //!
-//! What the paper does not give is chosen once, for all configurations: see [`Size`] and the notes of the report.
+//! A parameter that the paper does not give is chosen once for all configurations: see [`Size`] and
+//! the notes of the report.
 
 mod cell;
 mod run;
@@ -23,34 +24,34 @@ pub(super) use size::{
     WITH_PARITY, WORKLOADS, all,
 };
 
-/// Everything that was measured.
+/// Results of all experiments.
 pub(super) struct Measured {
-    /// By workload, and in it by configuration, the paper's and then the others.
+    /// By workload, then by configuration: those of the paper, then the others.
     pub matrix: Vec<Vec<Cell>>,
-    /// YCSB-E by configuration: [`SCANNING`].
+    /// YCSB-E by configuration ([`SCANNING`]).
     pub scans: Vec<Cell>,
-    /// YCSB-A of O-Vigil, by limit of `plm_cache`.
+    /// YCSB-A of O-Vigil by limit of `plm_cache`.
     pub limits: Vec<Cell>,
-    /// Gets alone, of R-Vigil, by rate.
+    /// Gets without writes, R-Vigil, by rate.
     pub rates: Vec<Cell>,
-    /// YCSB-A in closed loops of 16 clients, base and O-Vigil.
+    /// YCSB-A in closed loops of 16 clients: base and O-Vigil.
     pub closed: Vec<Cell>,
     /// YCSB-A of [`WITH_PARITY`].
     pub with_parity: Vec<Cell>,
-    /// YCSB-A without filters, base and O-Vigil.
+    /// YCSB-A without filters: base and O-Vigil.
     pub unfiltered: Vec<Cell>,
-    /// The gets of `UserDB` alone, of base: no writes, and so nothing in the background.
+    /// Gets of `UserDB` without writes, and so without background work: base.
     pub reads_alone: Cell,
-    /// YCSB-A without filters, of base: compactions in time, and put off.
+    /// YCSB-A without filters, base: compactions in time, and delayed compactions.
     pub delayed_compaction: [Cell; 2],
-    /// YCSB-A of base with flushes put off: open loop, and closed.
+    /// YCSB-A, base with delayed flushes: open loop, and closed loop.
     pub delayed_flush: [Cell; 2],
-    /// YCSB-A of [`FRESH`] on drives that are empty.
+    /// YCSB-A of [`FRESH`] on empty drives.
     pub fresh: Vec<Cell>,
 }
 
 impl Measured {
-    /// A cell of the matrix.
+    /// Returns a cell of the matrix.
     pub(super) fn cell(&self, workload: &str, configuration: &str) -> &Cell {
         let row = WORKLOADS.iter().position(|(name, _)| *name == workload);
         let column = all().position(|(name, _)| name == configuration);
@@ -58,7 +59,7 @@ impl Measured {
     }
 }
 
-/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+/// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     measure_in(plan, Size::of(plan.scale))
 }
@@ -91,17 +92,17 @@ fn two(cells: Vec<Cell>) -> [Cell; 2] {
     cells.try_into().unwrap_or_else(|_| unreachable!("as many came as were asked for"))
 }
 
-/// A job that is run, unless what came of it is kept.
+/// Returns a job that runs unless its result is saved.
 fn job<'a>(plan: &Plan<'a>, size: &Size, name: String, run: Run) -> Result<Job<'a, Cell>, Failure> {
     let spec = run.spec(size, plan.seed)?;
     Ok(kept(plan.keeper, name.clone(), settings::of_bench(&spec), move || run::cell(name, &spec)))
 }
 
-/// Six workloads under all configurations, and range queries.
+/// Returns the runs of six workloads with all configurations, and of range queries.
 fn matrix() -> impl Iterator<Item = (String, Run)> {
     let of_workload = |(workload, title)| {
         all().map(move |(configuration, name)| {
-            // Figure 15a has memory over time for ZippyDB.
+            // Figure 15a is memory over time under ZippyDB.
             let looks_at_memory = workload == "zippydb" && configuration == "o-vigil";
             let run = Run { looks_at_memory, ..Run::of(configuration, workload) };
             (format!("{title}, {name}"), run)
@@ -112,7 +113,8 @@ fn matrix() -> impl Iterator<Item = (String, Run)> {
     WORKLOADS.into_iter().flat_map(of_workload).chain(scans)
 }
 
-/// What the mechanisms cost, and other choices where the paper is silent.
+/// Returns the runs about the costs of the mechanisms, and about alternatives to parameters that
+/// the paper does not give.
 fn costs() -> impl Iterator<Item = (String, Run)> {
     let limits = CACHE_LIMITS_MB.into_iter().map(|limit| {
         let run = Run { cache_mb: Some(limit), ..Run::of("o-vigil", "a") };
@@ -140,7 +142,8 @@ fn costs() -> impl Iterator<Item = (String, Run)> {
     limits.chain(rates).chain(closed).chain(parity).chain(unfiltered).chain(fresh)
 }
 
-/// What the paper begins with: background work beside gets, and put off.
+/// Returns the runs of the paper's motivation: background work beside gets, and delayed background
+/// work.
 fn motivation() -> impl Iterator<Item = (String, Run)> {
     let base = Run::of("base", "a");
     let unfiltered = Run { filters: Filters::None, ..base };

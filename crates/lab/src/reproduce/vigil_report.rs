@@ -1,6 +1,6 @@
-//! What came of Vigil-KV's experiments, as [`figures`] and beside the published statements ([`comparisons`],
-//! [`motivation`], [`costs`], [`beyond`]). Here is
-//! the frame of the report, and what both draw on.
+//! The report of Vigil-KV's experiments: [`figures`], and comparisons with the published claims
+//! ([`comparisons`], [`motivation`], [`costs`], [`beyond`]). This module has the frame of the
+//! report, and functions that the others use.
 
 mod beyond;
 mod comparisons;
@@ -14,7 +14,6 @@ use super::{Plan, Scale};
 use crate::count_text;
 use crate::report::Report;
 
-/// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
     let longest = WORKLOADS.map(|(workload, _)| measured.cell(workload, "o-vigil").get.p999_us);
@@ -80,7 +79,8 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     notes
 }
 
-/// Geometric mean over the workloads of what `of` gives for a configuration over what it gives for another.
+/// Returns the geometric mean, over the workloads, of the value of one configuration over the value
+/// of another. `of` returns the value of a cell.
 fn ratio(measured: &Measured, configuration: &str, over: &str, of: fn(&Cell) -> f64) -> f64 {
     let logs = WORKLOADS.map(|(workload, _)| {
         let value = |configuration| of(measured.cell(workload, configuration));

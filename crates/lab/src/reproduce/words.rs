@@ -1,21 +1,21 @@
-//! Numbers and verdicts as a report words them.
+//! Numbers and verdicts as text of a report.
 
 use std::fmt;
 
 use crate::report::{Comparison, Counted, Verdict};
 use crate::units::{count_text, three_digits};
 
-/// A factor: `3.6x`.
+/// Formats a factor: `3.6x`.
 pub(super) fn times(factor: f64) -> String {
     format!("{factor:.2}x")
 }
 
-/// A change in percent: `-73 %`.
+/// Formats a change in percent: `-73 %`.
 pub(super) fn change(from: f64, to: f64) -> String {
     format!("{:+.0} %", (to / from - 1.0) * 100.0)
 }
 
-/// What to note where simulations of other builds were taken.
+/// Returns the note about simulations that another build of the program saved, if any were reused.
 pub(super) fn of_other_builds(count: usize) -> Option<String> {
     (count > 0).then(|| {
         format!(
@@ -25,29 +25,29 @@ pub(super) fn of_other_builds(count: usize) -> Option<String> {
     })
 }
 
-/// Bytes a second.
+/// Formats bytes per second as MB/s.
 pub(super) fn megabytes(bytes_per_second: f64) -> String {
     format!("{:.1} MB/s", bytes_per_second / 1e6)
 }
 
-/// Microseconds.
+/// Formats microseconds.
 pub(super) fn micros(us: f64) -> String {
     format!("{} us", count_text(us.round() as u64))
 }
 
-/// Milliseconds, of microseconds.
+/// Formats microseconds as milliseconds.
 pub(super) fn millis(us: f64) -> String {
     format!("{} ms", three_digits(us / 1e3))
 }
 
-/// What came out, and how many times the published number that is.
+/// Returns the measured value with its factor to the published number.
 pub(super) fn beside(published: f64, ours: f64, text: impl fmt::Display) -> String {
     let factor = ours / published;
     let digits = if factor < 0.995 { 2 } else { 1 };
     format!("{text} (ours/paper {factor:.digits$})")
 }
 
-/// A row of the table.
+/// Returns a comparison that counts.
 pub(super) fn row(
     id: &str,
     what: &str,

@@ -1,11 +1,11 @@
-//! Whether a drive was in its steady state.
+//! The ageing of a drive.
 
 use workload::OpKind;
 
 use crate::result::BenchResult;
 use crate::units::{count_text, three_digits};
 
-/// How the drive was brought to its steady state, or that it was not.
+/// Returns a line about the ageing, or about a run that needed it and had none.
 pub(super) fn ageing(result: &BenchResult) -> String {
     let Some(ageing) = &result.ageing else { return no_steady_state(result) };
     let last = ageing.write_amplification.iter().rev().take(4).rev();
@@ -24,7 +24,7 @@ pub(super) fn ageing(result: &BenchResult) -> String {
     )
 }
 
-/// What a run without ageing does not show.
+/// Returns a line if the run wrote pairs but collected no garbage.
 fn no_steady_state(result: &BenchResult) -> String {
     let flash = &result.flash;
     let writes = result.operations.get(OpKind::Put.name()).is_some_and(|puts| puts.count > 0);

@@ -1,10 +1,10 @@
-//! A host's store: its drive, the windows of its sets, the limits of its background I/O.
+//! A host's store: its drive, the windows of its sets, and the limits on its background I/O.
 
 use super::{add, table};
 use crate::result::{BenchResult, HedgesResult};
 use crate::units::{bytes_text, count_text, three_digits};
 
-/// Background I/O that was limited.
+/// Returns a table of limited background I/O, if there are limits.
 pub(super) fn limiter(result: &BenchResult) -> String {
     let Some(limiter) = &result.limiter else { return String::new() };
     let mut rows =
@@ -31,7 +31,7 @@ pub(super) fn limiter(result: &BenchResult) -> String {
     )
 }
 
-/// What windows did, if the sets of the data are taken through them.
+/// Returns lines about windows, if the sets of the data have them.
 pub(super) fn windows(result: &BenchResult) -> String {
     let Some(windows) = &result.windows else { return String::new() };
     let seconds = |of: f64| three_digits(of);
@@ -68,7 +68,7 @@ pub(super) fn windows(result: &BenchResult) -> String {
     )
 }
 
-/// What a host's store did to its drive, if there is a host.
+/// Returns lines about the I/O of a host's store to its drive, if there is a host.
 pub(super) fn block_drive(result: &BenchResult) -> String {
     let Some(drive) = &result.block_drive else { return String::new() };
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
@@ -88,7 +88,7 @@ pub(super) fn block_drive(result: &BenchResult) -> String {
     )
 }
 
-/// What hedged reads did.
+/// Returns a line about hedged reads.
 fn hedges(hedges: HedgesResult) -> String {
     format!(
         "\nreads that had not come after {} us, and were begun a second time: {}; those that came from the other sets \

@@ -1,4 +1,4 @@
-//! What the index takes of memory, and how it is looked up.
+//! The memory of the index, and its lookups.
 
 use engine::CacheStats;
 
@@ -55,7 +55,7 @@ pub(super) fn memory(result: &BenchResult) -> String {
     format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
 }
 
-/// What is to be said of a peak above the budget.
+/// Returns a line about a peak above the budget.
 fn excess(budget: u64, peak: u64) -> String {
     if peak <= budget {
         return String::new();
@@ -67,7 +67,7 @@ fn excess(budget: u64, peak: u64) -> String {
     )
 }
 
-/// What became of tables, if there are any.
+/// Returns lines about tables, if the design has them.
 pub(super) fn tables(result: &BenchResult) -> String {
     let Some(tables) = &result.tables else { return String::new() };
     let levels: Vec<String> = (result.first_level..)
@@ -89,7 +89,7 @@ pub(super) fn tables(result: &BenchResult) -> String {
     )
 }
 
-/// What caches had for clients; a cache of which nothing was wanted is left out.
+/// Returns a table of the hits and misses of caches for clients. Omits caches without either.
 pub(super) fn caches(stats: &CacheStats) -> String {
     let mut table = table(&["cache", "hits", "misses", "share of hits"]);
     let rows = [
@@ -104,7 +104,7 @@ pub(super) fn caches(stats: &CacheStats) -> String {
     table.to_string()
 }
 
-/// The hash table, if there is one.
+/// Returns a table of lookups in the hash table, if the design is one.
 pub(super) fn index(result: &BenchResult) -> String {
     let Some(index) = &result.index else { return String::new() };
     let mut table = table(&["slots looked at per lookup in the table", "lookups", "share"]);

@@ -1,14 +1,14 @@
-//! What a bench on a store on files has in the place of flash.
+//! The work of a store on files, which takes the place of the flash's work.
 
 use crate::result::{BenchResult, StoreResult};
 use crate::units::{bytes_text, count_text, three_digits};
 
-/// Which time a result is of.
+/// Returns the kind of time that a result is in.
 pub(crate) fn time(result: &BenchResult) -> &'static str {
     if result.store.is_some() { "real" } else { "virtual" }
 }
 
-/// What went on behind the clients.
+/// Returns lines about I/O and background work.
 pub(super) fn work(result: &BenchResult, store: &StoreResult) -> String {
     let flash = &result.flash;
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);

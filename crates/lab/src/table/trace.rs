@@ -1,4 +1,4 @@
-//! What of a trace was replayed, in words.
+//! A replayed trace as text.
 
 use crate::result::{BenchResult, TraceResult};
 use crate::units::{count_text, rate_text, span_text, three_digits};
@@ -22,7 +22,7 @@ pub(super) fn headline(result: &BenchResult, trace: &TraceResult, interrupted: &
     )
 }
 
-/// How many operations ran, and of how many if not all did.
+/// Returns the number of replayed operations, and of all operations if that is larger.
 fn operations(trace: &TraceResult) -> String {
     let all = count_text(trace.operations);
     if trace.replayed < trace.operations {

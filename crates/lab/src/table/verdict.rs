@@ -1,4 +1,4 @@
-//! Whether all answers were right, and what the run took of this machine.
+//! The verification, and the time and memory that the run used on this machine.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn verdict(result: &BenchResult) -> String {
     text
 }
 
-/// What was checked: gets, unless there were scans only, and the pairs of scans.
+/// Returns the number of verified Gets, and of verified pairs of scans.
 fn answers(verification: &Verification) -> String {
     let gets = format!("{} gets", count_text(verification.checked));
     let pairs = format!("scans of {} pairs", count_text(verification.checked_pairs));

@@ -1,4 +1,4 @@
-//! A host's store as the workloads see it.
+//! A host's store as a target.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::target::{Subject, Windowing};
 /// A set of the drive, or a volume of several.
 pub(crate) type HostMedium = OneOrMany<BlockRange<Ssd>>;
 
-/// A store of a host on its medium, and the drive below it.
+/// A host's store on its medium, and the drive below.
 #[derive(Clone)]
 pub(crate) struct HostTarget {
     pub store: HostStore<Limited<HostMedium>>,
@@ -80,7 +80,7 @@ impl KvTarget for HostTarget {
     }
 
     async fn delete(&self, key: &[u8]) -> Result<bool, EngineError> {
-        // Whether there was one is not looked up.
+        // The store does not check whether the key existed.
         self.store.delete(key, None).await.map(|()| true)
     }
 

@@ -1,4 +1,4 @@
-//! Windows on the volume of a host's data, as a bench turns them on.
+//! Windows on the volume of a host's data, which a bench turns on.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -8,15 +8,15 @@ use host::{Storage, WindowPolicy};
 use volume::windows::{SimpleWindows, WindowOptions, WindowStats};
 use volume::{BlockRange, Volume, VolumeStats};
 
-/// Windows that a run turns on.
+/// Windows that a bench turns on for the run.
 pub(crate) trait Windowing {
-    /// They begin; it returns when they have begun.
+    /// Turns the windows on. The future completes when they have begun.
     fn start(&self) -> Pin<Box<dyn Future<Output = ()>>>;
 
-    /// What they did.
+    /// Returns the counters of the windows.
     fn stats(&self) -> Option<WindowStats>;
 
-    /// What the volume did below them.
+    /// Returns the counters of the volume.
     fn volume_stats(&self) -> VolumeStats;
 }
 

@@ -1,4 +1,4 @@
-//! A simulation leaves nothing behind: reports run hundreds of them in one process.
+//! Checks that a simulation frees its memory: reports run hundreds of simulations in one process.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use workload::{ClientOptions, CoreWorkload, Stop, builtin};
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// Tables that grow with their first use and stay: a thread's list of executors, of phases.
+/// Tables that grow on first use and are kept, such as a thread's list of executors and of phases.
 const ALLOWED_BYTES: u64 = 4096;
 
 struct Nobody;
@@ -48,14 +48,15 @@ fn run(design: Design, platform: Platform) {
     assert_eq!(outcome.result.verification.mismatches, 0);
 }
 
-/// A tree that flushes and compacts all the time, so that the end comes in the middle of something.
+/// Makes the tree small, so that it flushes and compacts all the time and the end interrupts such
+/// work.
 fn in_small(engine: &mut Options) {
     engine.memtable_bytes = 256 << 10;
     engine.tables.table_bytes = 256 << 10;
     engine.tables.level_base_bytes = 1 << 20;
 }
 
-/// What the second of two equal runs leaves.
+/// Returns the bytes that the second of two equal runs leaves allocated.
 fn left_by(run: impl Fn()) -> u64 {
     run();
     let before = held_bytes();

@@ -1,7 +1,7 @@
-//! Opens a report in headless Chromium and reads back what it became.
+//! Opens a report in headless Chromium and reads back the resulting page.
 //!
-//! The markup that is read is our own (`report/page.rs`) and Plotly's, so cutting it at known tags
-//! does; a parser of HTML would be one more dependency for a dozen lines.
+//! The markup is that of `report/page.rs` and of Plotly, so it is enough to split it at known tags;
+//! an HTML parser would be a further dependency for a dozen lines.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,53 +9,53 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What a page became.
+/// A page after its scripts have run.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// Figures in order.
     pub figures: Vec<Drawn>,
-    /// How many figures the page says it drew.
+    /// Number of drawn figures, according to the page.
     pub says_drawn: usize,
-    /// Errors of scripts, on the console, and of what the page tried to load; and what a reader would stumble over.
+    /// Errors of scripts, on the console and of loading, and problems for readers.
     pub errors: Vec<String>,
 }
 
-/// How a page is looked at.
+/// The window that a page is shown in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    /// Of the window, in pixels.
+    /// Width of the window, in pixels.
     pub width: u32,
     pub is_dark: bool,
 }
 
-/// A desk, and a narrow window in the dark.
+/// A wide window, and a narrow window with dark colours.
 pub(crate) const VIEWS: [View; 2] =
     [View { width: 1400, is_dark: false }, View { width: 600, is_dark: true }];
 
-/// Looks at a page as a reader does.
+/// A script that looks for problems for readers.
 const EYES: &str = include_str!("eyes.js");
 
 /// A figure as it was drawn.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub id: String,
-    /// Series it was to show.
+    /// Number of series to be drawn.
     pub series: usize,
-    /// Series of which something with an outline is there.
+    /// Number of series with a visible outline.
     pub marks: usize,
     pub width: f64,
     pub height: f64,
-    /// What is chosen above the plot, a word a group.
+    /// The selected options above the plot, one per group.
     pub chosen: Vec<String>,
-    /// Whether a line tells of values that are not shown.
+    /// Whether the figure has a line about values that are not shown.
     pub says_hidden: bool,
 }
 
-/// The page of a report in a directory, drawn in a window like this; nothing if there is no browser, or none is wanted.
+/// Opens the report in `directory` in a window of this `view`. Returns `None` if there is no
+/// browser, or if `LEVELHEAD_NO_BROWSER=1` is set.
 ///
 /// # Panics
-/// If there is no browser and `LEVELHEAD_NEED_BROWSER=1` insists on one, or if it does not come to an
-/// end.
+/// If there is no browser but `LEVELHEAD_NEED_BROWSER=1` is set, or if the browser does not end.
 pub(crate) fn open(directory: &Path, view: View) -> Option<Page> {
     let is_set = |name: &str| environment(name).as_deref() == Some("1");
     if is_set("LEVELHEAD_NO_BROWSER") {
@@ -87,7 +87,8 @@ pub(crate) fn open(directory: &Path, view: View) -> Option<Page> {
     Some(read(&dom))
 }
 
-/// Without this, a browser that takes no notice of what it is told would pass too.
+/// Asserts that the page was shown in this window. Without this check, a browser that ignores its
+/// arguments would pass.
 fn assert_seen(dom: &str, view: View) {
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>'));
     let root = root.expect("a page begins with html").0;
@@ -100,7 +101,8 @@ fn name_of(directory: &Path) -> String {
     directory.file_name().map_or("report".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Runs the browser; its output goes to a file, which unlike a pipe never fills up.
+/// Runs the browser and returns the resulting page. The output goes to a file, which cannot fill up
+/// as a pipe can.
 fn rendered(browser: &Path, page: &Path, profile: &Path, view: View) -> String {
     let (out, log) = (profile.join("dom.html"), profile.join("log.txt"));
     let file = |path| Stdio::from(File::create(path).expect("the target directory takes files"));
@@ -125,7 +127,7 @@ fn rendered(browser: &Path, page: &Path, profile: &Path, view: View) -> String {
     dom
 }
 
-/// Whether the browser ends by itself within two minutes.
+/// Whether the browser ends by itself within two minutes, and successfully.
 #[expect(clippy::disallowed_methods, reason = "the browser runs in real time")]
 fn wait(browser: &mut Child) -> bool {
     for _ in 0..2_400 {
@@ -143,7 +145,7 @@ const NO_BROWSER: &str = "none of chromium, chromium-browser and google-chrome i
                           (Debian, Ubuntu: apt-get install chromium; Fedora: dnf install chromium; \
                           macOS: brew install chromium) or name it in CHROMIUM";
 
-/// Where the browser is, if there is one.
+/// Returns the path of the browser, if there is one.
 fn browser() -> Option<PathBuf> {
     let path = environment("PATH").unwrap_or_default();
     let in_path = |name: &str| {
@@ -152,14 +154,14 @@ fn browser() -> Option<PathBuf> {
     environment("CHROMIUM").map(PathBuf::from).or_else(|| NAMES.into_iter().find_map(in_path))
 }
 
-/// Says that a report was not looked at, past the test harness, which keeps what tests print to
-/// itself as long as they pass.
+/// Reports that no page was checked. Writes past the test harness, which hides the output of tests
+/// that pass.
 fn skip(why: &str) {
     let words = format!("SKIPPED: no report page was looked at in a browser: {why}\n");
     let _ = std::io::stderr().write_all(words.as_bytes());
 }
 
-/// A setting from outside.
+/// Returns an environment variable, unless it is empty.
 #[expect(clippy::disallowed_methods, reason = "where the browser is depends on the machine")]
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -203,7 +205,7 @@ fn first_text(html: &str) -> String {
     html.split_once('<').map_or(html, |(text, _)| text).to_owned()
 }
 
-/// The value of an attribute of the element whose text begins here.
+/// Returns the value of an attribute of the element that `element` begins with.
 fn attribute(element: &str, name: &str) -> Option<String> {
     let tag = element.split_once('>').map_or(element, |(tag, _)| tag);
     let (_, value) = tag.split_once(&format!("{name}=\""))?;

@@ -1,4 +1,4 @@
-//! Reports in a browser: what a reader would see is drawn, and nothing goes wrong.
+//! Checks reports in a browser: everything is drawn, and nothing fails.
 
 mod browser;
 mod sample;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use browser::{Page, VIEWS};
 use lab::report::Report;
 
-/// Asserts that a report was drawn whole.
+/// Asserts that a report was drawn completely.
 fn assert_drawn(page: &Page) {
     assert_eq!(page.errors, Vec::<String>::new(), "the page says what went wrong");
     assert_eq!(page.says_drawn, page.figures.len(), "the page counts the figures it drew");
@@ -19,7 +19,7 @@ fn assert_drawn(page: &Page) {
     }
 }
 
-/// Writes a report into a directory of its own, its page changed.
+/// Writes a report to its own directory, with `change` applied to the page.
 fn write(name: &str, report: &Report, change: impl Fn(&str) -> String) -> PathBuf {
     write_files(name, report.files().expect("a good report"), change)
 }
@@ -63,7 +63,7 @@ fn results_side_by_side_are_drawn_whole() {
     }
 }
 
-/// Chooses everything that can be chosen above the plots, and looks closer at each.
+/// A script that zooms and hovers in each plot, and then selects every option above the plots.
 const READER: &str = r#"<script>
 addEventListener("load", async () => {
   for (const plot of document.querySelectorAll(".plot")) {
@@ -82,11 +82,11 @@ fn every_view_can_be_chosen() {
     let Some(page) = browser::open(&directory, VIEWS[0]) else { return };
     assert_drawn(&page);
     let chosen: Vec<String> = page.figures.iter().map(|figure| figure.chosen.join(" ")).collect();
-    // The last of each group was clicked last.
+    // The last option of each group was selected last.
     assert_eq!(chosen, ["log tail", "log tail", "log", "log", "log log", "log log"]);
 }
 
-/// What cannot be shown is said, and nothing breaks.
+/// Values that cannot be shown are reported, and nothing fails.
 #[test]
 fn odd_figures_do_no_harm() {
     let reader = |page: &str| page.replace("</body>", READER);
@@ -103,7 +103,7 @@ fn odd_figures_do_no_harm() {
     assert_eq!(silent, ["one-point", "many"], "the others have values that a log axis hides");
 }
 
-/// Without this, a test that looks at nothing would pass too.
+/// Without this test, checks that examine nothing would pass.
 #[test]
 fn a_broken_page_is_seen() {
     let directory = write("broken-report", &sample::report(), |page| {
@@ -117,7 +117,7 @@ fn a_broken_page_is_seen() {
     assert!(page.errors.iter().any(|error| error.contains("example.invalid")), "{:?}", page.errors);
 }
 
-/// Nor would one that finds nothing to stumble over.
+/// Without this test, checks that never find a problem for readers would pass.
 #[test]
 fn what_a_reader_would_stumble_over_is_seen() {
     let directory = write("unreadable-report", &sample::report(), |page| {
@@ -136,7 +136,7 @@ fn what_a_reader_would_stumble_over_is_seen() {
     }
 }
 
-/// `LEVELHEAD_REPORT=DIR cargo test -p lab --test report` looks at a report that was written.
+/// `LEVELHEAD_REPORT=DIR cargo test -p lab --test report` checks an existing report.
 #[test]
 fn a_given_report_is_drawn_whole() {
     let Some(directory) = browser::environment("LEVELHEAD_REPORT") else { return };

@@ -1,4 +1,4 @@
-//! A report with one figure of each kind and numbers as they might be. They are invented.
+//! A report with each kind of figure, and with plausible, invented numbers.
 
 use lab::report::{
     Axis, BarSeries, Comparison, Counted, Figure, FigureKind, Published, Report, Scale, Series,
@@ -29,7 +29,7 @@ pub(crate) fn report() -> Report {
     }
 }
 
-/// A distribution with a body around `middle` microseconds and a tail.
+/// Returns a distribution with a body and a tail, in microseconds. A larger `n` is slower.
 fn distribution(n: usize, name: &str) -> Series {
     let middle = 300.0 * (1.0 + n as f64 * 0.7);
     let points = (1..=100).map(|step| {
@@ -81,7 +81,7 @@ fn workloads() -> Vec<String> {
 fn bars(n: usize, name: &str, height: f64) -> BarSeries {
     let heights = [1.0, 0.7, 0.55, 1.3, 0.2, 0.6].into_iter().enumerate();
     let values = heights.map(|(group, share)| {
-        // One design cannot scan.
+        // The second design cannot scan.
         (n != 1 || group != 4).then(|| height * share / (1.0 + n as f64 * 0.4))
     });
     BarSeries { name: name.to_owned(), values: values.collect() }
@@ -236,7 +236,7 @@ fn comparisons() -> Vec<Comparison> {
     rows.into_iter().enumerate().map(comparison).collect()
 }
 
-/// Figures at the edge of what is allowed.
+/// Returns a report whose figures are at the limits of the allowed values.
 pub(crate) fn odd() -> Report {
     let log = || Axis::log("<i>size</i>", Unit::Bytes);
     let lines = |id: &str, series| {

@@ -1,4 +1,4 @@
-//! Results as they might be, side by side. Their numbers are invented.
+//! Comparisons of results with plausible, invented numbers.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ fn finished(name: &str, design: &str, depth: u32) -> Finished {
     Finished::new(name, &result, Some(&latency), Some(&timeline)).expect("a result")
 }
 
-/// The page of eight runs.
+/// Returns the files of a comparison of eight runs.
 pub(crate) fn sweep() -> Vec<(String, String)> {
     let runs = ["pink", "hash"].into_iter().flat_map(|design| {
         [1, 4, 16, 64].map(|depth| finished(&format!("{design}, {depth} deep"), design, depth))
@@ -44,7 +44,7 @@ pub(crate) fn sweep() -> Vec<(String, String)> {
     sweep.files("Benches side by side", "levelhead bench --design pink,hash").expect("a page")
 }
 
-/// The page of two results.
+/// Returns the files of a comparison of two results.
 pub(crate) fn two() -> Vec<(String, String)> {
     let runs = vec![finished("results/pink", "pink", 64), finished("results/<hash>", "hash", 64)];
     let two = SideBySide::new(runs, false).expect("results of one kind");

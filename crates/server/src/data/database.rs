@@ -262,14 +262,13 @@ impl Access<'_> {
         bounds: Bounds<'_>,
         gives: Gives,
     ) -> Pairs<'_> {
-        let range = instant.range(bounds);
-        Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, Direction::Up, gives)
+        Pairs::of_snapshot(instant, self.overlay.as_ref(), &self.steps, bounds, gives)
     }
 
     /// Like [`range`](Self::range), in either direction.
     fn walk(&self, bounds: Bounds<'_>, direction: Direction, gives: Gives) -> Pairs<'_> {
-        let range = self.database.store.range(bounds);
-        Pairs::new(range, self.overlay.as_ref(), &self.steps, bounds, direction, gives)
+        let store = &self.database.store;
+        Pairs::of_store(store, self.overlay.as_ref(), &self.steps, bounds, direction, gives)
     }
 
     /// Returns the pairs of the store from `from` up to but excluding `to`.

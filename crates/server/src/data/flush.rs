@@ -4,8 +4,6 @@
 //! removed or stay. The parts of collections are left to the sweeper. The removals are synced now
 //! and then because they are in the log before writes that other clients wait for.
 
-use levelhead::Error;
-
 use super::batch::Batch;
 use super::database::{Access, Entry};
 use super::keys::{self, Space};
@@ -15,9 +13,6 @@ use crate::fault::Fault;
 const STEP: usize = 252;
 /// Steps per sync.
 const STEPS: u32 = 8;
-/// How many snapshots in a row may be lost before a step succeeds. A full store drops snapshots
-/// early.
-const TRIES: u32 = 100;
 
 /// Removes the names of a step.
 type Remove<'a> = dyn Fn(&[Box<[u8]>]) -> Result<(), Fault> + 'a;
@@ -30,32 +25,23 @@ impl Access<'_> {
         self.in_steps(Space::Expiry, &|notes| self.remove_notes(notes))
     }
 
-    /// Passes all names of a space to `remove`, in steps. If the store drops the snapshot,
-    /// continues with a newer one.
+    /// Passes all names of a space to `remove`, in steps.
     fn in_steps(&self, space: Space, remove: &Remove<'_>) -> Result<(), Fault> {
-        let (mut from, to) = keys::all(space);
-        let (mut in_vain, mut steps) = (0, 0);
+        let (from, to) = keys::all(space);
         let mut names = self.names_between(&from, &to);
-        loop {
-            let step: Result<Vec<_>, Error> =
-                names.by_ref().take(STEP).map(|name| Ok(name?.0)).collect();
-            let step = match step {
-                Err(Error::TooOld { .. }) if in_vain < TRIES => {
-                    in_vain += 1;
-                    names = self.names_between(&from, &to);
-                    continue;
-                }
-                step => step?,
-            };
+        for steps in 1_u32.. {
+            let step = names.by_ref().take(STEP).map(|name| Ok(name?.0));
+            let step = step.collect::<Result<Vec<_>, levelhead::Error>>()?;
             remove(&step)?;
             self.steps.take(step.len())?;
-            let Some(last) = step.last().filter(|_| step.len() == STEP) else { return Ok(()) };
-            from = [last, &b"\0"[..]].concat();
-            (in_vain, steps) = (0, steps + 1);
+            if step.len() < STEP {
+                break;
+            }
             if steps % STEPS == 0 {
                 self.database.store.sync()?;
             }
         }
+        Ok(())
     }
 
     /// The index knows whether a key exists; no value is read.

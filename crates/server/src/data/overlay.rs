@@ -7,13 +7,17 @@ use std::iter::Peekable;
 use std::ops::Bound;
 use std::vec;
 
-use levelhead::{Keys, Range};
+use levelhead::{Error, Keys, Range, Snapshot, Store};
 
 use super::batch::{Batch, Change};
 use super::steps::Steps;
 
+/// Limit on the instants in a row that the store may drop before a walk returns a pair. Beyond it,
+/// the walk returns the error.
+const TRIES: u32 = 100;
+
 /// A pair of a range, or the error of the read.
-pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
+pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), Error>;
 
 /// New values of store keys; `None` for deleted keys.
 type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
@@ -126,6 +130,13 @@ enum Stored {
 }
 
 impl Stored {
+    fn new(range: Range, gives: Gives) -> Self {
+        match gives {
+            Gives::Pairs => Self::Pairs(range),
+            Gives::Keys => Self::Keys(range.keys()),
+        }
+    }
+
     fn next(&mut self, direction: Direction) -> Option<Pair> {
         let alone = |key: Result<Box<[u8]>, _>| key.map(|key| (key, Vec::new()));
         match (self, direction) {
@@ -144,25 +155,73 @@ impl Stored {
     }
 }
 
+/// The part of a range of the live store that a walk has not returned yet.
+struct Rest<'a> {
+    store: &'a Store,
+    lower: Bound<Box<[u8]>>,
+    upper: Bound<Box<[u8]>>,
+}
+
+impl Rest<'_> {
+    /// Removes a key that was returned, and all keys before it in the direction of the walk.
+    fn pass(&mut self, key: &[u8], direction: Direction) {
+        match direction {
+            Direction::Up => self.lower = Bound::Excluded(key.into()),
+            Direction::Down => self.upper = Bound::Excluded(key.into()),
+        }
+    }
+
+    fn range(&self) -> Range {
+        self.store.range((
+            self.lower.as_ref().map(|key| &key[..]),
+            self.upper.as_ref().map(|key| &key[..]),
+        ))
+    }
+}
+
 /// A walk over a range of the store. Each tombstone counts as a step of the command.
 struct Walk<'a> {
     stored: Stored,
+    /// `None` for a range of a snapshot.
+    rest: Option<Rest<'a>>,
     direction: Direction,
+    gives: Gives,
     steps: &'a Steps<'a>,
-    /// Tombstones that are counted already.
+    /// Tombstones of `stored` that are counted already.
     deletions: u64,
+}
+
+impl Walk<'_> {
+    /// Returns the next pair. A full store drops the instants of ranges early; the range of the
+    /// live store then continues at a newer instant after the last pair.
+    fn next_stored(&mut self) -> Option<Pair> {
+        for _ in 0..TRIES {
+            match (self.stored.next(self.direction), &mut self.rest) {
+                (Some(Err(Error::TooOld { .. })), Some(rest)) => {
+                    let range = rest.range().over_at_most(self.steps.left());
+                    (self.stored, self.deletions) = (Stored::new(range, self.gives), 0);
+                }
+                (Some(Ok((key, value))), Some(rest)) => {
+                    rest.pass(&key, self.direction);
+                    return Some(Ok((key, value)));
+                }
+                (next, _) => return next,
+            }
+        }
+        self.stored.next(self.direction)
+    }
 }
 
 impl Iterator for Walk<'_> {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {
-        let next = self.stored.next(self.direction);
+        let next = self.next_stored();
         let deletions = self.stored.stepped_over();
         let new = deletions - std::mem::replace(&mut self.deletions, deletions);
         match self.steps.pass(new as usize) {
             Ok(()) => next,
-            Err(_) => Some(Err(levelhead::Error::Deletions(deletions))),
+            Err(_) => Some(Err(Error::Deletions(deletions))),
         }
     }
 }
@@ -176,27 +235,53 @@ pub(crate) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Merges a range of the store with an overlay. If the walk meets more tombstones than steps
-    /// are left, it ends with an error and the steps are cut short.
-    pub(crate) fn new(
-        store: Range,
+    /// Merges a range of the live store with an overlay. If the store drops the instant of the
+    /// range, the rest is read at a newer one. Requires: the key of all pairs is locked, or their
+    /// number may vary.
+    ///
+    /// If the walk meets more tombstones than steps are left, it ends with an error and the steps
+    /// are cut short.
+    pub(crate) fn of_store(
+        store: &'a Store,
         overlay: Option<&Overlay>,
         steps: &'a Steps<'a>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
         gives: Gives,
     ) -> Self {
+        let (lower, upper) = (bounds.0.map(Box::from), bounds.1.map(Box::from));
+        let rest = Rest { store, lower, upper };
+        let stored = Stored::new(rest.range().over_at_most(steps.left()), gives);
+        let walk = Walk { stored, rest: Some(rest), direction, gives, steps, deletions: 0 };
+        Self::new(walk, overlay, bounds)
+    }
+
+    /// As [`of_store`](Self::of_store), ascending at a snapshot. Returns [`Error::TooOld`] if the
+    /// store drops it.
+    pub(crate) fn of_snapshot(
+        instant: &Snapshot,
+        overlay: Option<&Overlay>,
+        steps: &'a Steps<'a>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        gives: Gives,
+    ) -> Self {
+        let stored = Stored::new(instant.range(bounds).over_at_most(steps.left()), gives);
+        let direction = Direction::Up;
+        let walk = Walk { stored, rest: None, direction, gives, steps, deletions: 0 };
+        Self::new(walk, overlay, bounds)
+    }
+
+    fn new(
+        walk: Walk<'a>,
+        overlay: Option<&Overlay>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Self {
         let mut changes = overlay.map(|overlay| overlay.within(lower, upper)).unwrap_or_default();
-        if direction == Direction::Down {
+        if walk.direction == Direction::Down {
             changes.reverse();
         }
-        let store = store.over_at_most(steps.left());
-        let stored = match gives {
-            Gives::Pairs => Stored::Pairs(store),
-            Gives::Keys => Stored::Keys(store.keys()),
-        };
-        let store = Walk { stored, direction, steps, deletions: 0 }.peekable();
-        Self { store, changes: changes.into_iter().peekable(), direction }
+        let direction = walk.direction;
+        Self { store: walk.peekable(), changes: changes.into_iter().peekable(), direction }
     }
 }
 

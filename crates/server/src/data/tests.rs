@@ -7,6 +7,7 @@ use levelhead::{Durability, Store};
 
 use super::database::{Access, Database};
 use super::keys::Space;
+use super::overlay::Direction;
 use super::records::Kind;
 use super::sorted_sets::AddOptions;
 use super::sweep::{Sweeper, Swept};
@@ -19,23 +20,13 @@ const MANY: u64 = 12_000;
 struct Stand {
     directory: PathBuf,
     store: Option<Store>,
+    options: levelhead::Options,
     hand: Hand,
     clock: Clock,
 }
 
 impl Stand {
     fn new(name: &str) -> Self {
-        let directory = format!("levelhead-{name}-{}", std::process::id());
-        let directory = std::env::temp_dir().join(directory);
-        let _ = std::fs::remove_dir_all(&directory);
-        let (clock, hand) = Clock::by_hand(1_000_000);
-        let mut stand = Self { directory, store: None, hand, clock };
-        stand.open();
-        stand
-    }
-
-    fn open(&mut self) {
-        self.store = None;
         let options = levelhead::Options {
             capacity_bytes: 512 << 20,
             memory_bytes: 32 << 20,
@@ -43,7 +34,22 @@ impl Stand {
             memtable_bytes: 16 << 20,
             ..levelhead::Options::default()
         };
-        self.store = Some(Store::open(&self.directory, &options).expect("it is ours"));
+        Self::with(name, options)
+    }
+
+    fn with(name: &str, options: levelhead::Options) -> Self {
+        let directory = format!("levelhead-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(directory);
+        let _ = std::fs::remove_dir_all(&directory);
+        let (clock, hand) = Clock::by_hand(1_000_000);
+        let mut stand = Self { directory, store: None, options, hand, clock };
+        stand.open();
+        stand
+    }
+
+    fn open(&mut self) {
+        self.store = None;
+        self.store = Some(Store::open(&self.directory, &self.options).expect("it is ours"));
     }
 
     fn store(&self) -> Store {
@@ -309,6 +315,48 @@ fn uncounted_keys_are_walked_over() {
     count.run(&database, &|| false).expect("it is whole");
     access.steps.begin(false);
     assert_eq!((access.count(), transaction.count()), (Ok(500), Ok(498)));
+}
+
+/// A store that needs the space drops the instant of a walk. The walk continues after the last key,
+/// in both directions.
+#[test]
+fn a_walk_whose_instant_is_dropped_continues() {
+    let options = levelhead::Options {
+        capacity_bytes: 64 << 20,
+        memtable_bytes: 1 << 20,
+        ..levelhead::Options::default()
+    };
+    let stand = Stand::with("dropped-instant", options);
+    let database = stand.database();
+    let access = database.access();
+    add_members(&access, b"z");
+    let (from, to) = super::keys::all(Space::Member);
+    let names = |direction| access.walk_names_between(&from, &to, direction);
+    let all: Vec<_> = names(Direction::Up).map(|name| name.expect("it is whole").0).collect();
+    let store = stand.store();
+    // Two versions of all of it do not fit.
+    let overwrite = |number: u32| {
+        let key = format!("~{}", number % 6_000);
+        store.put(key.as_bytes(), &[0; 4_000]).expect("there is room");
+    };
+    (0..6_000).for_each(overwrite);
+    for direction in [Direction::Up, Direction::Down] {
+        // Fetches are of at most 256 keys: most are left to read.
+        let mut walk = names(direction);
+        let mut walked = vec![walk.next().expect("there are members").expect("it is whole").0];
+        let instant = store.snapshot().expect("there is room");
+        let is_kept = || !matches!(instant.get(b"a"), Err(levelhead::Error::TooOld { .. }));
+        let writes = (0..64_000).find(|number: &u32| {
+            overwrite(*number);
+            number % 64 == 0 && !is_kept()
+        });
+        assert!(writes.is_some(), "{direction:?}: the instant was never dropped");
+        walked.extend(walk.map(|name| name.expect("it continues").0));
+        if direction == Direction::Down {
+            walked.reverse();
+        }
+        assert!(walked == all, "{direction:?}: {} of {}", walked.len(), all.len());
+    }
 }
 
 /// If a snapshot is lost, the count restarts and is right despite concurrent writes.

@@ -1,4 +1,4 @@
-//! Throughput and tails over each number that runs differ in.
+//! Throughput and p99 latencies over each numeric input that differs between runs.
 
 use super::super::differences::SEED;
 use super::super::numbers::THROUGHPUT;
@@ -8,23 +8,23 @@ use super::{MOST_LINES, id, subject};
 use crate::report::{Axis, Figure, FigureKind, Series, Unit};
 use crate::statistics::Estimate;
 
-/// Runs that differ in nothing but the number and the seed.
+/// Runs that differ only in the numeric input and the seed.
 struct Line {
     name: String,
     runs: Vec<usize>,
 }
 
-/// A number that runs differ in.
+/// A numeric input that differs between runs.
 struct Across<'a> {
     of: &'a SideBySide,
     name: &'a str,
-    /// The value of each run.
+    /// The value in each run.
     values: Vec<Option<f64>>,
     lines: Vec<Line>,
     has_seeds: bool,
 }
 
-/// Figures over each number that several runs differ in.
+/// Returns the figures over each numeric input that differs between runs.
 pub(super) fn by_numbers(of: &SideBySide) -> Vec<Figure> {
     let across = (0..of.differences.len()).filter_map(|at| across(of, at));
     across.flat_map(|across| figures(&across)).collect()
@@ -71,8 +71,8 @@ fn figures(across: &Across<'_>) -> Vec<Figure> {
     wanted.flat_map(of_number).collect()
 }
 
-/// A point for each value, of several seeds their mean. The numbers of a run that failed have no
-/// place on a line.
+/// Returns a point for each value, which is the mean if there are several seeds. Omits runs that
+/// failed.
 fn series(across: &Across<'_>, line: &Line, number: &str) -> Series {
     let mut found: Vec<(f64, Vec<f64>)> = Vec::new();
     for run in &line.runs {

@@ -1,28 +1,28 @@
-//! fio's job files as text: sections and what is given in each.
+//! The syntax of fio's job files: sections and their options.
 //!
-//! A line is a comment behind `;` or `#`, `[name]`, `option=value` or `option`. What `[global]` gives
-//! counts for the sections behind it, which may give it again.
+//! A line is `[name]`, `option=value` or `option`; `;` and `#` start comments. Options of
+//! `[global]` apply to all later sections, which may override them.
 
-/// An option as it is given.
+/// An option as given in the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Given {
     pub name: String,
-    /// Nothing where there is no `=`.
+    /// `None` without a `=`.
     pub value: Option<String>,
-    /// Its line, from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
-/// A job of fio's.
+/// A job of fio.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Section {
     pub name: String,
     pub line: usize,
-    /// Each option once, as it counts: as it was given last.
+    /// The effective options, each once: the last one of a name counts.
     pub options: Vec<Given>,
 }
 
-/// What is wrong, and in which line.
+/// An error and its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wrong {
     pub line: usize,
@@ -35,14 +35,14 @@ impl Wrong {
     }
 }
 
-/// Whether the text is of fio's kind: its first line that says anything is a section, and no table
-/// of TOML's arrays.
+/// Whether the text is a job file of fio: its first line with content is a section header, and not
+/// that of a TOML array of tables.
 pub(super) fn is_ini(text: &str) -> bool {
     let first = text.lines().map(without_comment).find(|line| !line.is_empty());
     first.is_some_and(|line| line.starts_with('[') && !line.starts_with("[["))
 }
 
-/// The jobs of a file, in order.
+/// Parses the jobs of a file, in order.
 pub(super) fn sections(text: &str) -> Result<Vec<Section>, Wrong> {
     let mut global: Vec<Given> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();

@@ -1,4 +1,4 @@
-//! One of fio's jobs as keys of a stream.
+//! One job of fio as the keys of a stream.
 
 use std::fmt::Display;
 
@@ -10,14 +10,14 @@ use super::ini::{Given, Section, Wrong};
 use super::units::{self, KbBase};
 use super::words;
 
-/// fio's default.
+/// The default of fio.
 const BLOCK_BYTES: u64 = 4_096;
 const SECOND_US: f64 = 1e6;
 
-/// Options that were passed over, or mean something else than one may think.
+/// Options that are ignored, or that differ from fio.
 #[derive(Default)]
 pub(super) struct Passed {
-    /// Line, option and value, what is said of it; each option once.
+    /// Line, option with value, and text of the note; each option once.
     options: Vec<(usize, String, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Passed {
         }
     }
 
-    /// What is said of them, in the order of the file.
+    /// Returns the notes, in the order of the file.
     pub(super) fn notes(mut self, origin: &str) -> Vec<String> {
         self.options.sort();
         let note = |(line, shown, words): (usize, String, String)| {
@@ -50,16 +50,16 @@ impl Passed {
     }
 }
 
-/// What a section gives, as far as it is read.
+/// Converts the options of a section to keys of a stream.
 struct Reader<'a> {
     section: &'a Section,
     base: KbBase,
     lines: Vec<String>,
-    /// Names of options that are read.
+    /// The names of the options converted so far.
     read: Vec<&'static str>,
 }
 
-/// The keys of the stream that a section stands for, as lines of TOML.
+/// Returns the keys of the stream for a section, as lines of TOML.
 pub(super) fn keys(section: &Section, passed: &mut Passed) -> Result<String, Wrong> {
     let mut reader =
         Reader { section, base: KbBase::default(), lines: Vec::new(), read: Vec::new() };
@@ -74,14 +74,14 @@ pub(super) fn keys(section: &Section, passed: &mut Passed) -> Result<String, Wro
 }
 
 impl<'a> Reader<'a> {
-    /// An option by any of its names.
+    /// Returns the option with any of these names.
     fn find(&mut self, names: &[&'static str]) -> Option<&'a Given> {
         self.read.extend(names);
         let given = self.section.options.iter().rev();
         given.into_iter().find(|given| names.contains(&given.name.as_str()))
     }
 
-    /// The value of an option that has to have one.
+    /// Returns the value of an option that requires one.
     fn value(given: &Given) -> Result<&str, Wrong> {
         let value = given.value.as_deref().filter(|value| !value.is_empty());
         let value = value.ok_or_else(|| wrong(given, "it needs a value"))?;
@@ -101,20 +101,20 @@ impl<'a> Reader<'a> {
         Ok(Some((given, value)))
     }
 
-    /// A number that is not 0, which with fio is as if it were not given.
+    /// Returns a number other than 0. In fio 0 means that the option is not set.
     fn number(&mut self, names: &[&'static str]) -> Result<Option<u64>, Wrong> {
         let base = self.base;
         let found = self.some(names, |text| units::number(text, base))?;
         Ok(found.map(|(_, number)| number).filter(|number| *number > 0))
     }
 
-    /// A time that is not 0, in microseconds.
+    /// Returns a time other than 0, in microseconds.
     fn time(&mut self, names: &[&'static str], plain_us: f64) -> Result<Option<f64>, Wrong> {
         let found = self.some(names, |text| units::time_us(text, plain_us))?;
         Ok(found.map(|(_, us)| us).filter(|us| *us > 0.0))
     }
 
-    /// Whether an option is given that stands for itself.
+    /// Whether a flag is set: given, and not as 0.
     fn is_set(&mut self, names: &[&'static str]) -> bool {
         self.find(names).is_some_and(|given| given.value.as_deref() != Some("0"))
     }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
             |text: &str| text.parse::<f64>().map_err(|_| "it is no percentage".to_owned());
         let reads = self.some(&["rwmixread"], percent)?;
         let writes = self.some(&["rwmixwrite"], percent)?;
-        // What is given last counts.
+        // The later one in the file counts.
         let reads = match (reads, writes) {
             (Some((of_reads, reads)), Some((of_writes, writes))) => {
                 Some(if of_reads.line > of_writes.line { reads } else { 100.0 - writes })
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The part of the drive.
+    /// Converts the part of the drive.
     fn places(&mut self) -> Result<(), Wrong> {
         let base = self.base;
         let extent = |text: &str| match text.strip_suffix('%') {
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// When it begins and ends.
+    /// Converts the start and the end.
     fn ends(&mut self, passed: &mut Passed) -> Result<(), Wrong> {
         if self.is_set(&["stonewall", "wait_for_previous"]) {
             self.key("stonewall", true);
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
             passed.over(given, "it has no runtime to go by");
         }
         let mut bytes = self.number(&["io_size", "io_limit"])?;
-        // Beside the size of a file the other is how much there is to do.
+        // Next to `filesize`, `size` is the amount of I/O.
         if bytes.is_none() && self.find(&["filesize"]).is_some() {
             bytes = self.number(&["size"])?;
         }
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// How much it does at a time, and how fast.
+    /// Converts the queue depth and the rates.
     fn loads(&mut self, passed: &mut Passed) -> Result<(), Wrong> {
         let (depth, given) = (self.number(&["iodepth"])?, self.find(&["iodepth"]));
         let engine = self.find(&["ioengine"]);
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
                 self.key("thinktime_blocks", blocks);
             }
         }
-        // Two options of fio, and one flush.
+        // fio has two options for the one flush here.
         let every = [self.number(&["fsync"])?, self.number(&["fdatasync"])?];
         if let Some(every) = every.into_iter().flatten().filter(|every| *every > 0).min() {
             self.key("flush_every", every);
@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What is left: passed over, or an error.
+    /// Notes all other options that may be ignored; returns an error for the first that may not.
     fn others(&mut self, passed: &mut Passed) -> Result<(), Wrong> {
         self.read.push("thinktime_blocks");
         for given in &self.section.options {

@@ -1,4 +1,4 @@
-//! Job files of fio: what they stand for, and what is said of them.
+//! Job files of fio: the streams and the notes that result from them.
 
 use super::super::{Arrivals, Distribution, Extent, Job, PerDirection, Rw, StreamSpec};
 use super::parse_with;
@@ -12,7 +12,7 @@ fn stream(options: &str) -> StreamSpec {
     read(&format!("[job]\n{options}\n")).0.streams.remove(0)
 }
 
-/// What is said of a job with these options, the first of them in line 2.
+/// Returns the error for a job with these options; the first option is in line 2.
 fn error(options: &str) -> String {
     let text = format!("[job]\n{options}\n");
     parse_with("jobs.fio", &text, &[]).expect_err(options).to_string()

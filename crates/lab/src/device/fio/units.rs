@@ -1,16 +1,16 @@
-//! Sizes, times and numbers as fio writes them.
+//! Sizes, times and numbers in the notation of fio.
 
-/// What `k` and `ki` are, by fio's `kb_base`.
+/// The meaning of `k` and `ki`, selected by fio's `kb_base`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum KbBase {
-    /// `kb_base=1024`: k is 1024, and ki is 1000, which fio has so that old files mean what they did.
+    /// `kb_base=1024`: k is 1024 and ki is 1000. fio keeps this for compatibility with old files.
     #[default]
     Compatible,
-    /// `kb_base=1000`: k is 1000, and ki is 1024.
+    /// `kb_base=1000`: k is 1000 and ki is 1024.
     Standard,
 }
 
-/// A number of bytes, or of anything that fio counts with the same units.
+/// Parses a number of bytes, or another number that fio writes with the same units.
 pub(super) fn number(text: &str, base: KbBase) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
@@ -31,7 +31,7 @@ pub(super) fn number(text: &str, base: KbBase) -> Result<u64, String> {
     whole.filter(|_| power.is_some() || !has_i).ok_or_else(wrong)
 }
 
-/// A span of time in microseconds; `plain_us` is the unit of a number without one.
+/// Parses a time and returns it in microseconds; `plain_us` is the unit of a number without one.
 pub(super) fn time_us(text: &str, plain_us: f64) -> Result<f64, String> {
     let units = [
         ("usec", 1.0),

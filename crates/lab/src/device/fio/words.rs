@@ -1,6 +1,6 @@
-//! fio's options that no operation depends on here, and those that are known and not read.
+//! Options of fio without effect on the simulation, and known options that are not supported.
 
-/// Why options are passed over, and which.
+/// The reasons for ignoring options, and the options.
 const PASSED_OVER: [(&str, &[&str]); 8] = [
     (
         "all jobs go to the one drive, each from its offset on",
@@ -157,7 +157,7 @@ const PASSED_OVER: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// Options that are known, and what to do in their place.
+/// Known options that are not supported, and their replacements.
 const NOT_READ: [(&str, &str); 28] = [
     ("exitall", "give each job an end of its own"),
     ("exit_what", "give each job an end of its own"),
@@ -189,7 +189,7 @@ const NOT_READ: [(&str, &str); 28] = [
     ("zoneskip", "the drive has no zones"),
 ];
 
-/// Engines that read and write a drive one operation at a time, and those that do several.
+/// The I/O engines that access a drive with one operation at a time, and those with several.
 const ONE_AT_A_TIME: [&str; 11] = [
     "dev-dax",
     "fusion-aw-sync",
@@ -218,23 +218,23 @@ const SEVERAL: [&str; 12] = [
     "windowsaio",
 ];
 
-/// Why an option is passed over, if it is.
+/// Returns the reason for ignoring an option; `None` if it is not ignored.
 pub(super) fn passed_over(name: &str) -> Option<&'static str> {
     PASSED_OVER.iter().find(|(_, names)| names.contains(&name)).map(|(why, _)| *why)
 }
 
-/// What to do in the place of an option that is known and not read.
+/// Returns the replacement of a known option that is not supported.
 pub(super) fn not_read(name: &str) -> Option<&'static str> {
     NOT_READ.iter().find(|(known, _)| *known == name).map(|(_, instead)| *instead)
 }
 
-/// Names that may have been meant.
+/// Returns the known names, as suggestions for misspelled ones.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let passed_over = PASSED_OVER.iter().flat_map(|(_, names)| names.iter().copied());
     passed_over.chain(NOT_READ.iter().map(|(name, _)| *name))
 }
 
-/// Whether an engine does several operations at a time; nothing if it reads and writes no drive.
+/// Whether an I/O engine has several operations in flight; `None` if it does not access a drive.
 pub(super) fn does_several(engine: &str) -> Option<bool> {
     if ONE_AT_A_TIME.contains(&engine) {
         return Some(false);

@@ -1,4 +1,4 @@
-//! The experiments, each on a drive of its own.
+//! The experiments. Each has a drive of its own.
 
 use block::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
 use block::{BLOCK_BYTES, BlockDevice};
@@ -12,7 +12,7 @@ use crate::reproduce::device_measured::{Alternating, Lockdown, Point, Stretches,
 use crate::reproduce::device_samples::{Latency, Met, over_time};
 use crate::reproduce::stand::Failure;
 
-/// A drive, the runtime it is in, and the sets of the experiment.
+/// A drive and its runtime.
 struct Stand {
     rt: Runtime,
     ssd: Ssd,
@@ -57,13 +57,13 @@ impl Stand {
     }
 }
 
-/// Seconds from the first read on, which is zero of the axis.
+/// Returns the time from the first read to `at`, in seconds. The axis begins at the first read.
 fn since_first(reads: &[Sample], at: Nanos) -> f64 {
     let first = reads.first().map_or(Nanos::ZERO, |read| read.at);
     at.saturating_since(first).as_secs_f64()
 }
 
-/// The instant that divides before from after, and the counters of the flash then.
+/// The instant that divides the reads of an experiment, and the flash counters at that instant.
 #[derive(Default)]
 struct Turn {
     at: Nanos,
@@ -85,7 +85,7 @@ fn seconds(seconds: f64) -> Nanos {
     Nanos::from_micros_f64(seconds * 1e6)
 }
 
-/// Figure 2a: 64 MB are written, then only read: 4 KB at a time, in order, elsewhere.
+/// Figure 2a: after 64 MB of writes, another part of the drive is read in order, 4 KB at a time.
 pub(super) fn buffer_flush(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
@@ -100,8 +100,8 @@ pub(super) fn buffer_flush(size: &Size, seed: u64) -> Result<Watched, Failure> {
     stand.watched(FIRST, &reads, &turn)
 }
 
-/// Figure 2b: reads in order while writes use up the free space; garbage collection begins on the
-/// way. On the smaller drive: the other's spare space would take 50 million writes.
+/// Figure 2b: reads in order while writes use up the free space, until garbage collection begins.
+/// The drive is the small one, because the spare space of the other would take 50 million writes.
 pub(super) fn collection(size: &Size, seed: u64) -> Result<(Watched, Stretches), Failure> {
     let stand = Stand::new(SMALL_BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
@@ -120,17 +120,17 @@ pub(super) fn collection(size: &Size, seed: u64) -> Result<(Watched, Stretches),
     Ok((watched, stretches.into_iter().map(|(from, to)| (since(from), since(to))).collect()))
 }
 
-/// Figure 2c: blocks are read often enough to need reclaim, then again at random.
+/// Figure 2c: blocks are read until they need read reclaim, then read at random.
 pub(super) fn reclaim(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock) = (stand.ssd.clone(), stand.clock());
     let geometry = stand.ssd.profile().flash_of_set().geometry;
-    // Written in order, a superblock's blocks take turns of one program unit.
+    // Consecutive program units of a superblock are on different dies.
     let slots_per_page = geometry.page_bytes / BLOCK_BYTES;
     let unit = u64::from(geometry.program_unit() * slots_per_page);
     let (dies, chosen) = (u64::from(geometry.dies()), u64::from(size.hammered_blocks));
     let in_block = u64::from(geometry.pages_per_die_block() * slots_per_page);
-    // What the summary takes at the end of a superblock is less than a hundredth.
+    // The summary at the end of a superblock takes less than a hundredth of the superblock.
     let rounds = in_block / unit * 99 / 100;
     let pick = move |random: u64| {
         let (round, rest) = (random % rounds, random / rounds);
@@ -146,7 +146,7 @@ pub(super) fn reclaim(size: &Size, seed: u64) -> Result<Watched, Failure> {
     stand.watched(FIRST, &reads, &turn)
 }
 
-/// Writes a second of [`Size::writing_s`].
+/// Writes per second and set during [`Size::writing_s`].
 const WRITES_PER_SET: f64 = 20_000.0;
 
 /// Figure 8a, first half: reads after writes, on the drive without windows.
@@ -169,7 +169,7 @@ fn on() -> PlmConfig {
     PlmConfig { enabled: true, thresholds: Thresholds::default() }
 }
 
-/// Figure 8a, second half: the same on the prototype, in DTWIN and then in NDWIN.
+/// Figure 8a, second half: the same reads on the prototype, in DTWIN, then in NDWIN.
 pub(super) fn windowed(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(PROTOTYPE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
@@ -194,7 +194,7 @@ async fn select(ssd: &Ssd, set: SetId, window: WindowSelect) -> Result<(), Failu
     ssd.select_window(set, window).await.map_err(|error| error.to_string())
 }
 
-/// Figure 8b: windows in turns; all writes happen in NDWIN.
+/// Figure 8b: NDWIN and DTWIN in turn. All writes happen in NDWIN.
 pub(super) fn alternating(size: &Size, seed: u64) -> Result<Alternating, Failure> {
     let stand = Stand::new(PROTOTYPE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
@@ -227,7 +227,7 @@ pub(super) fn alternating(size: &Size, seed: u64) -> Result<Alternating, Failure
     })
 }
 
-/// Figure 7b: what is written in one NDWIN, and the lockdown behind it.
+/// Figure 7b: the duration of the lockdown by the bytes written in the NDWIN before.
 pub(super) fn lockdowns(size: &Size, seed: u64) -> Result<Vec<Lockdown>, Failure> {
     let one = |megabytes: u64| {
         let stand = Stand::new(PROTOTYPE, Precondition::Sequential(0.9), seed)?;
@@ -247,20 +247,20 @@ pub(super) fn lockdowns(size: &Size, seed: u64) -> Result<Vec<Lockdown>, Failure
     LOCKDOWN_MB.into_iter().map(one).collect()
 }
 
-/// Writes beside the reads of figure 8c.
+/// Writes per second during the reads of figure 8c.
 const BESIDE: f64 = 25_000.0;
 
-/// Figure 8c: reads and writes in one space.
+/// Figure 8c: reads and writes in one set.
 pub(super) fn mixed(size: &Size, seed: u64) -> Result<Watched, Failure> {
     beside(BASELINE, Some(FIRST), size, seed)
 }
 
-/// Figure 8c: reads of one set, writes to another, windows off.
+/// Figure 8c: reads of one set and writes to another set, windows off.
 pub(super) fn isolated(size: &Size, seed: u64) -> Result<Watched, Failure> {
     beside(PROTOTYPE, Some(SECOND), size, seed)
 }
 
-/// The same reads with nothing beside them.
+/// The reads of figure 8c without writes.
 pub(super) fn undisturbed(size: &Size, seed: u64) -> Result<Watched, Failure> {
     beside(PROTOTYPE, None, size, seed)
 }
@@ -278,7 +278,7 @@ fn beside(profile: &str, written: Option<u16>, size: &Size, seed: u64) -> Result
     stand.watched(FIRST, &reads, &Turn::default())
 }
 
-/// Random reads of a full drive at rising depth.
+/// Random reads of a full drive by queue depth.
 pub(super) fn curve(size: &Size, seed: u64) -> Result<Vec<Point>, Failure> {
     let one = |depth: u32| {
         let stand = Stand::new(BASELINE, Precondition::Random(1.0), seed)?;

@@ -1,4 +1,4 @@
-//! What the paper says, beside what came out.
+//! Published claims beside the measured values.
 
 use crate::count_text;
 use crate::report::{Comparison, Verdict};
@@ -17,7 +17,7 @@ pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     rows
 }
 
-/// What the longest reads waited for.
+/// Returns a sentence about the operations that the longest reads waited for.
 fn waits(watched: &Watched) -> String {
     format!(
         "Erases are suspended for reads, page programs of 700 us are not: the longest met one of \
@@ -120,7 +120,7 @@ fn lockdown_row(measured: &Measured) -> Comparison {
     .fitted()
 }
 
-/// What no read in DTWIN takes, as published.
+/// The published upper bound of reads in DTWIN, in microseconds.
 const DTWIN_US: f64 = 200.0;
 
 fn window_rows(measured: &Measured) -> Vec<Comparison> {
@@ -233,7 +233,7 @@ fn isolation_rows(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// What a read alone takes, by arithmetic, on average over page types.
+/// Returns the latency of a read alone by arithmetic, the mean over page types, in microseconds.
 fn alone(measured: &Measured) -> f64 {
     mean(&measured.alone_us)
 }

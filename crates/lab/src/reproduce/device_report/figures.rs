@@ -107,7 +107,7 @@ fn stretch(name: &str, (from, to): (f64, f64)) -> Stretch {
     Stretch { name: name.to_owned(), from, to }
 }
 
-/// Mean and longest latency over time of each of some series.
+/// Returns a figure of the mean and the longest latency over time, for each series.
 fn series(id: &str, title: &str, caption: &str, watched: &[(&str, &Watched)]) -> Figure {
     let lines = watched.iter().flat_map(|(name, watched)| {
         let line = |what: &str, points: &[(f64, f64)]| {

@@ -1,4 +1,4 @@
-//! What the paper says, beside what came out.
+//! Published claims beside the measured values.
 
 use workload::LatencySummary;
 
@@ -60,7 +60,8 @@ fn gain_rows(board: &Board, measured: &Measured) -> Vec<Comparison> {
     rows
 }
 
-/// What a Next still takes when its value was read ahead, and what the board allows.
+/// Returns a sentence about the time of a Next whose value was prefetched, and about the maximum
+/// gain.
 fn what_is_left(board: &Board, size: u64, run: &Run) -> String {
     format!(
         "A Next then takes {} on average, and {} of it are firmware, host and the transfer of the value, which no prefetch \
@@ -154,7 +155,8 @@ fn sizes_row(listed: &str) -> Comparison {
     )
 }
 
-/// Whether what should rise does: its top is a gain over where it begins, and no step is worse than the one before.
+/// Verdict on values that should rise: the highest is a gain over the first, and no step falls by
+/// more than 5 %.
 fn rising(values: impl AsRef<[f64]>) -> Verdict {
     let values = values.as_ref();
     let top = values.iter().copied().fold(f64::NAN, f64::max);

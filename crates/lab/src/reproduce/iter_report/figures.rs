@@ -80,7 +80,8 @@ fn index_percentiles(measured: &Measured) -> Figure {
     )
 }
 
-/// Tails by how the index lies, where they are met, and what the board allows.
+/// Returns a figure of the gain of index prefetch in the tail by form of the index, beside its
+/// upper bound.
 fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
     let all: Vec<&Tail> = Layout::ALL
         .into_iter()
@@ -126,7 +127,8 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
     }])
 }
 
-/// Gains by the times of the board, and what it allows.
+/// Returns a figure of the gain of value prefetch by the times of the board, beside its upper
+/// bound.
 fn by_fixed(measured: &Measured) -> Figure {
     let swept = &measured.swept;
     let of = |value: fn(&Swept) -> f64| swept.iter().map(value).collect::<Vec<_>>();

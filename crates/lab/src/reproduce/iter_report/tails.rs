@@ -1,4 +1,5 @@
-//! Rows about tails of Next, by how the index lies, and about gains, by how long firmware and host take: each with its bound.
+//! Rows about tails of Next by form of the index, and about gains by time of firmware and host.
+//! Each row gives the upper bound.
 
 use crate::bytes_text;
 use crate::report::{Comparison, Verdict};
@@ -7,12 +8,12 @@ use crate::reproduce::iter_bounds::Board;
 use crate::reproduce::iter_measured::{Index, Layout, Measured, Swept, Tail};
 use crate::reproduce::words::{beside, micros, row, times};
 
-/// What the slide says of index prefetch.
+/// The gain of index prefetch, from the slide.
 pub(super) const PUBLISHED_TAIL: f64 = 3.6;
-/// What the conclusion says of the tail.
+/// The gain in the tail, from the conclusion.
 pub(super) const CONCLUDED_TAIL: f64 = 2.0;
 
-/// Most that value prefetch gains, as the abstract has it.
+/// Returns the maximum gain of value prefetch, from the abstract.
 pub(super) fn published_gain(layout: Layout) -> f64 {
     match layout {
         Layout::Random => 4.13,
@@ -30,13 +31,14 @@ pub(super) fn tail_rows(board: &Board, measured: &Measured) -> Vec<Comparison> {
     rows
 }
 
-/// A quantile as a percentile, with as many digits as it takes.
+/// Formats a quantile as a percentile, without trailing zeros.
 pub(super) fn percentile(quantile: f64) -> String {
     let text = format!("{:.4}", quantile * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// How much index prefetch shortens the tail: at p99.9, and where units are met, with what the board allows.
+/// Returns the gain of index prefetch at p99.9 and at the quantile in the middle of the Nexts that
+/// wait for the index, with the upper bound, as text.
 fn ratios(board: &Board, tail: &Tail, is_ahead: bool) -> String {
     let met = tail.runs.where_units_are_met();
     format!(
@@ -48,7 +50,8 @@ fn ratios(board: &Board, tail: &Tail, is_ahead: bool) -> String {
     )
 }
 
-/// The claim counts with tables, which the firmware of the paper's group has.
+/// Returns a row for a form of the index. Only the row for tables counts, because the firmware of
+/// the paper's group has tables.
 fn prefetch_row(board: &Board, measured: &Measured, index: Index) -> Comparison {
     let tail = measured.tail(index, Layout::Random);
     let at = |quantile: f64| {
@@ -168,7 +171,7 @@ fn cost_row(measured: &Measured) -> Comparison {
     )
 }
 
-/// Gains where the board takes other times.
+/// Returns rows about the gain of value prefetch with other times of the board.
 pub(super) fn swept_rows(measured: &Measured) -> Vec<Comparison> {
     let one = |swept: &Swept| {
         let (best, gained) = swept.best();

@@ -1,7 +1,9 @@
-//! `PinK` as the paper ran it: as many requests as pairs, each workload on a drive as it was behind the load. And
-//! what a closed loop of one size hides: equal rates, slower firmware, objects of the paper's size.
+//! `PinK` with the number of requests of the paper, each workload on a freshly loaded drive; and
+//! comparisons that a closed loop of one size does not show: equal rates, slower firmware, objects
+//! of the paper's size.
 //!
-//! Each simulation here is one workload on a loaded drive, which is loaded once for all of them and opened again.
+//! Each simulation here is one workload on a loaded drive. A drive is loaded once, saved, and
+//! opened again for each simulation.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,18 +19,20 @@ use crate::reproduce::kept::kept;
 use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand, StandSpec};
 
-/// What the firmware's times are multiplied by: nothing that is published pins them down.
+/// Factors of the firmware's times, because no publication gives the times.
 pub(in crate::reproduce) const COSTS: [u32; 3] = [1, 5, SLOWEST];
 const SLOWEST: u32 = 10;
-/// Systems that are compared at equal rates and with all requests.
+/// Indices of the systems that are compared at equal rates and with all requests.
 const COMPARED: [usize; 3] = [0, 1, 2];
-/// Value bytes of objects that have 1,024 bytes with key and header, so that a page of 8 KiB has eight of them.
+/// Value bytes of an object of 1,024 bytes, including key and header, so that a page of 8 KiB has
+/// eight objects.
 const VALUE_BESIDE_KEY: u64 = 976;
-/// Operations that may be under way at a rate.
+/// Maximum number of operations under way at a rate.
 const MOST_UNDER_WAY: usize = 1024;
 
-/// At which rates workloads are compared, in operations a second. With all requests of A and F, garbage collected, the slowest of
-/// the systems does some 9,500 in a closed loop on the small drive; who falls behind all the same is named.
+/// Rates at which workloads are compared, in operations per second. With all requests of A and F
+/// and with garbage collection, the slowest system does about 9,500 in a closed loop on the small
+/// drive. The report names the systems that fall behind a rate.
 pub(in crate::reproduce) const RATES: [(&str, f64); 6] = [
     ("a", 5_000.0),
     ("b", 40_000.0),
@@ -38,31 +42,31 @@ pub(in crate::reproduce) const RATES: [(&str, f64); 6] = [
     ("e", 500.0),
 ];
 
-/// The rate of a workload.
+/// Returns the rate of a workload, in operations per second.
 pub(in crate::reproduce) fn rate_of(workload: &str) -> f64 {
     let found = RATES.iter().find(|(name, _)| *name == workload);
     found.expect("every workload has a rate").1
 }
 
-/// What is run on a loaded drive.
+/// A workload on a loaded drive.
 struct Opened<'a> {
-    /// Of the system, and so of the drive.
+    /// Name of the system, from which the name of the drive is made.
     name: &'a str,
     design: &'static str,
     spec: StandSpec,
-    /// With its own times and costs.
+    /// The drive with its own times and costs.
     device: DeviceProfile,
     workload: &'static str,
     run: CoreWorkload,
-    /// Operations a second; a closed loop if there is none.
+    /// Operations per second; `None` for a closed loop.
     rate: Option<f64>,
 }
 
-/// Drives are loaded, and opened, one at a time: who comes second finds the one that the first has loaded.
+/// Simulations load and open drives one at a time, so that each drive is loaded only once.
 #[derive(Clone, Default)]
 struct Turns(Arc<Mutex<()>>);
 
-/// A system with one cell.
+/// Returns a job whose result is a system with one cell.
 fn job<'a>(plan: &Plan<'a>, turns: &Turns, title: String, opened: Opened<'_>) -> Job<'a, System> {
     let Opened { name, design, spec, device, workload, run, rate } = opened;
     let settings = json!({
@@ -81,7 +85,7 @@ fn job<'a>(plan: &Plan<'a>, turns: &Turns, title: String, opened: Opened<'_>) ->
     })
 }
 
-/// All simulations, in the order in which [`Beyond::of`] takes what they give.
+/// Returns all simulations, in the order of [`Beyond::of`].
 pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, System>>, Failure> {
     let turns = &Turns::default();
     let mut jobs = full(plan, turns, size)?;
@@ -92,7 +96,7 @@ pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, Syste
     Ok(jobs)
 }
 
-/// What they gave.
+/// Results of the simulations.
 pub(super) struct Beyond {
     pub full: Vec<System>,
     pub rated: Vec<System>,
@@ -118,7 +122,7 @@ impl Beyond {
     }
 }
 
-/// Hash and `PinK`.
+/// Indices of hash and `PinK`.
 const PAIR: [usize; 2] = [0, 2];
 const FULL: [&str; 2] = ["a", "f"];
 const COSTLY: [&str; 3] = ["a", "b", "c"];
@@ -140,7 +144,7 @@ fn full<'a>(plan: &Plan<'a>, turns: &Turns, size: &Size) -> Result<Vec<Job<'a, S
     .collect()
 }
 
-/// Hash has no range queries.
+/// Returns the workloads of a system. Hash has no range queries.
 fn rated_workloads(system: usize) -> &'static [&'static str] {
     if SYSTEMS[system].0 == "hash" { &READS } else { &WORKLOADS }
 }
@@ -159,8 +163,8 @@ fn rated<'a>(plan: &Plan<'a>, turns: &Turns, size: &Size) -> Result<Vec<Job<'a, 
     .collect()
 }
 
-/// The drive with a firmware that takes so many times as long for commands and for all work of the index. What a command waits in
-/// the pipeline beside that stays as it is.
+/// Multiplies the firmware's times for commands and for all work of the index. The pipeline time of
+/// a command stays the same.
 fn slower(mut device: DeviceProfile, times: u32) -> DeviceProfile {
     let times = f64::from(times);
     device.controller.command_us *= times;
@@ -188,7 +192,8 @@ fn costly<'a>(
     Ok(jobs)
 }
 
-/// C on a drive without prefixes and range pointers, with the slowest firmware: comparisons of whole keys weigh most there.
+/// C without prefixes and range pointers, with the slowest firmware, because comparisons of whole
+/// keys have the largest effect there.
 fn costly_without_aids<'a>(
     plan: &Plan<'a>,
     turns: &Turns,

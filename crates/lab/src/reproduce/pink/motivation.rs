@@ -1,10 +1,12 @@
-//! What the paper begins with (slides "Experiments using Hash-based KV-SSD" and "... LSM-tree-based KV-SSD"): reads of a
-//! hash-indexed drive beside reads of a block drive, and an LSM-tree in the drive under Load and YCSB-C. Beside both
-//! stands what a block drive is used for: an LSM-tree on its host.
+//! The motivation of the paper (slides "Experiments using Hash-based KV-SSD" and "...
+//! LSM-tree-based KV-SSD"): reads of a hash-indexed drive beside reads of a block drive, and an
+//! LSM-tree in the drive under Load and YCSB-C. For comparison, an LSM-tree runs on a host with the
+//! block drive.
 //!
-//! The paper has two products of one maker. Here the block drive has the flash, the cores and the link of the KV
-//! drive, so that what differs is what the firmware does. Half as many pairs as elsewhere: a host's store needs room for
-//! compactions of whole tables on a drive that keeps spare space of its own.
+//! The paper uses two products of one maker. Here the block drive has the flash, the cores and the
+//! link of the KV drive, so that the drives differ only in the work of the firmware. There are half
+//! as many pairs as in the other experiments: the host's store needs space for compactions of whole
+//! tables, on a drive that has spare space of its own.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,20 +32,20 @@ use crate::reproduce::kept::kept;
 use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand};
 
-/// Reads of random keys, as `KVBench` has them.
+/// Reads of random keys, as in `KVBench`.
 pub(in crate::reproduce) const READS_OF_KEYS: &str = "kvbench-read";
-/// Requests under way at a time.
+/// Number of outstanding requests.
 const DEPTH: usize = 64;
-/// KV drives that are looked at.
+/// Number of KV drives that are compared.
 const DRIVES: usize = 3;
 
-/// What came of it.
+/// Results of the simulations.
 pub(in crate::reproduce) struct Motivation {
-    /// Hash, LSM-tree and `PinK` in the drive: Load, reads of random keys, and C.
+    /// KV drives with hash, LSM-tree and `PinK`: Load, reads of random keys, and C.
     pub drives: Vec<System>,
-    /// The LSM-tree of a host on the block drive: the same.
+    /// The LSM-tree of a host with the block drive: Load, reads of random keys, and C.
     pub host: System,
-    /// The block drive by itself: random reads of a block.
+    /// The block drive alone: random reads of a block.
     pub block: System,
 }
 
@@ -57,7 +59,7 @@ impl Motivation {
     }
 }
 
-/// All simulations, in the order in which [`Motivation::of`] takes what they give.
+/// Returns all simulations, in the order of [`Motivation::of`].
 pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, System>>, Failure> {
     let size = Size { records: size.records / 2, ..*size };
     let mut jobs = Vec::new();
@@ -94,16 +96,17 @@ fn on_kv_drive<'a>(
     }))
 }
 
-/// A block drive of the KV drive's hardware: its flash, its cores, its link. Of its flash 15 % are spare, as much as the small
-/// scale's few superblocks need; its mapping is in memory whole, which the KV drive's memory would just hold.
+/// Returns a block drive with the flash, the cores and the link of the KV drive. 15 % of the flash
+/// is spare space, as much as the few superblocks of the small scale need. The whole mapping is in
+/// memory; it would just fit in the memory of the KV drive.
 fn block_drive(size: &Size) -> Result<SsdProfile, Failure> {
     let DeviceProfile { name, flash, controller, host, .. } = device(size.divisor)?;
     let base = SsdProfile::load("baseline-15gb").map_err(|error| error.to_string())?;
     let mut drive = SsdProfile { name: format!("block drive of {name}"), flash, host, ..base };
     let block = u64::from(block::BLOCK_BYTES);
     drive.user_bytes = drive.flash.geometry.capacity_bytes() / 100 * 85 / block * block;
-    // What the KV drive's pages have beside their user bytes does not take the numbers of two blocks: twice that does, and
-    // crosses the bus.
+    // The spare area of the KV drive's pages is too small for the numbers of two blocks. Twice the
+    // spare area is enough. The channel transfers the addition too.
     let more = drive.flash.geometry.spare_bytes;
     drive.flash.geometry.spare_bytes += more;
     drive.flash.geometry.transfer_bytes += more;
@@ -116,7 +119,7 @@ fn block_drive(size: &Size) -> Result<SsdProfile, Failure> {
     if problems.is_empty() { Ok(drive) } else { Err(problems.join("; ")) }
 }
 
-/// `RocksDB`'s tree on a host with that drive, divided like memory and flash.
+/// `RocksDB`'s tree on a host with the drive, divided like memory and flash.
 fn on_host<'a>(
     plan: &Plan<'a>,
     size: &Size,
@@ -176,13 +179,13 @@ fn run_cell(workload: &str, run: &RunReport) -> Cell {
     }
 }
 
-/// The block drive, full and written in order: random reads of a block, as fio does them.
+/// The block drive, full and written in order: random reads of a block, as in fio.
 fn on_block_drive<'a>(
     plan: &Plan<'a>,
     size: &Size,
     drive: SsdProfile,
 ) -> Result<Job<'a, System>, Failure> {
-    // The stream is made of its settings, so that neither can change without the other.
+    // The stream is made from its settings, so that the two cannot differ.
     let stream = json!({
         "rw": "randread", "depth": DEPTH, "operations": size.operations, "norandommap": true,
     });

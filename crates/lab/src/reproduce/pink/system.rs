@@ -1,4 +1,4 @@
-//! One system of `PinK`'s experiments: a drive with a design, loaded, and the workloads on it.
+//! A system of `PinK`'s experiments: a loaded drive with a design, and the workloads on it.
 
 use design::{Design, IndexOptions};
 use engine::{Granularity, Options};
@@ -16,7 +16,7 @@ use crate::reproduce::kept::kept;
 use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Phase, Stand, StandSpec};
 
-/// One workload on one system: plain numbers.
+/// Results of one workload on one system, as plain values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Cell {
     pub workload: String,
@@ -28,14 +28,14 @@ pub(in crate::reproduce) struct Cell {
     pub reads_per_get: Vec<u64>,
     pub mean_reads: f64,
     pub most_reads: usize,
-    /// Client reads that met a program or an erase on their die.
+    /// Share of client reads that found their die occupied by a program or an erase.
     pub behind_writes: f64,
-    /// Extents with objects that were collected.
+    /// Extents with objects that garbage collection rewrote.
     pub collected: u64,
     pub traffic: Traffic,
 }
 
-/// Pages moved by background work.
+/// Pages read and written by background work.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Traffic {
     pub compaction_read: u64,
@@ -45,57 +45,57 @@ pub(in crate::reproduce) struct Traffic {
     pub user_pages: f64,
 }
 
-/// The levels of a tree.
+/// Numbers of levels of a tree.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Levels {
     pub all: usize,
     pub pinned: u32,
 }
 
-/// A system and what it did.
+/// A system and its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::reproduce) struct System {
     pub design: String,
     pub name: String,
-    /// Its load, where that was watched.
+    /// Results of the load, if they were recorded.
     pub load: Option<Cell>,
     pub cells: Vec<Cell>,
     pub levels: Option<Levels>,
 }
 
 impl System {
-    /// One of its workloads, if it ran it.
+    /// Returns the results of a workload, if the system ran it.
     pub(in crate::reproduce) fn cell(&self, workload: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.workload == workload)
     }
 
-    /// One of the workloads that every system of its experiment runs.
+    /// Returns the results of a workload that every system of the experiment runs.
     pub(in crate::reproduce) fn ran(&self, workload: &str) -> &Cell {
         self.cell(workload).expect("every system of the experiment ran it")
     }
 
-    /// The load, of a system that was loaded for all its workloads.
+    /// Returns the results of the load. Requires: the load was recorded.
     pub(in crate::reproduce) fn load(&self) -> &Cell {
         self.load.as_ref().expect("its load was watched")
     }
 
-    /// Most flash reads that a get took in any workload.
+    /// Returns the maximum number of flash reads of a get in any workload.
     pub(in crate::reproduce) fn most_reads(&self) -> usize {
         self.cells.iter().map(|cell| cell.most_reads).max().unwrap_or(0)
     }
 }
 
-/// How a variant differs from its design.
+/// Difference between a variant and its design.
 #[derive(Clone, Copy)]
 pub(super) enum Change {
     None,
-    /// So many levels pinned.
+    /// Number of pinned levels.
     Pin(u32),
     /// Neither prefixes nor range pointers.
     NoSearchAids,
-    /// So many levels below the memtable.
+    /// Number of levels below the memtable.
     Height(u32),
-    /// Compactions merge a level as a whole, as the published code does.
+    /// Compactions of whole levels, as in the published code.
     WholeLevels,
 }
 
@@ -121,9 +121,9 @@ pub(super) struct Variant {
     pub change: Change,
 }
 
-/// The paper's drive, divided: fewer blocks of fewer pages, so that it has as many dies and about
-/// as many superblocks as before. An erase takes as much less time as a block has fewer pages, so
-/// that erasing takes its share of the time as before.
+/// Returns the paper's drive, divided. The number of dies stays the same. Blocks have up to 16
+/// times fewer pages, and the rest of the divisor reduces the number of blocks. The time of an
+/// erase shrinks like the pages of a block, so that erases take the same share of the time.
 pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     let mut device = DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?;
     let geometry = &mut device.flash.geometry;
@@ -138,8 +138,8 @@ pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     Ok(device)
 }
 
-/// A design on a drive divided by `divisor`. Its memtables are divided by an eighth of that at most,
-/// as the first level of the smaller tree is; a buffer of a page or two would waste half of them.
+/// Returns a design for a drive divided by `divisor`. The memtables are divided by at most 8, like
+/// the first level of the smaller tree. Memtables of a page or two would waste half of them.
 fn index(name: &str, divisor: u64, change: Change) -> Result<IndexOptions, Failure> {
     let mut index = Design::load(name).map_err(|error| error.to_string())?.index();
     match &mut index {
@@ -152,12 +152,12 @@ fn index(name: &str, divisor: u64, change: Change) -> Result<IndexOptions, Failu
     Ok(index)
 }
 
-/// A workload of YCSB on the paper's pairs.
+/// Returns a YCSB workload on the paper's pairs.
 pub(super) fn ycsb(name: &str, size: &Size) -> Result<CoreWorkload, Failure> {
     sized(name, size, if name == "e" { size.scans } else { size.operations }, 1024)
 }
 
-/// The same with so many operations, and values of another length.
+/// Returns a workload with this number of operations and this value length.
 pub(super) fn sized(
     name: &str,
     size: &Size,
@@ -167,7 +167,7 @@ pub(super) fn sized(
     let mut properties = workload::builtin(name).expect("it is built in");
     properties.set("recordcount", &size.records.to_string());
     properties.set("operationcount", &operations.to_string());
-    // A range get of the paper's drive asks for all its pairs at once.
+    // A range get of the paper's drive requests all its pairs at once.
     properties.set("scanbatch", "100");
     if value_bytes != 1024 {
         properties.set("levelhead.valuebytes", &value_bytes.to_string());
@@ -175,7 +175,7 @@ pub(super) fn sized(
     CoreWorkload::from_properties(&properties).map_err(|error| error.to_string())
 }
 
-/// What a design stands on, where values have this length.
+/// Returns the specification of a stand with values of this length.
 pub(super) fn stand_spec(
     seed: u64,
     size: &Size,
@@ -192,7 +192,8 @@ pub(super) fn stand_spec(
     })
 }
 
-/// A variant that is loaded, and its workloads one after the other; or each on a drive as it was behind the load.
+/// Returns a job that loads a variant and runs its workloads one after the other, or each on a
+/// freshly loaded drive.
 pub(super) fn job<'a>(
     plan: &Plan<'a>,
     size: Size,
@@ -226,7 +227,7 @@ pub(super) fn job<'a>(
     }))
 }
 
-/// What a loaded drive is called.
+/// Returns the name of a loaded drive.
 pub(super) fn loaded_name(system: &str) -> String {
     format!("{system}, loaded")
 }

@@ -1,4 +1,4 @@
-//! Loaded drives that are saved and opened again, under the workloads of the experiments.
+//! Tests of loaded drives that are saved and opened again, under the workloads of the experiments.
 
 use runtime::Nanos;
 
@@ -12,7 +12,7 @@ use crate::reproduce::{Paper, Plan, Scale, pink_report};
 const SIZE: Size =
     Size { divisor: 64, records: 68_000, operations: 30_000, scans: 0, requests: 68_000 };
 
-/// A drive of an eighth of the small one, which has to collect garbage under the workloads.
+/// A drive of an eighth of the small one, so that the workloads cause garbage collection.
 fn spec(design: &str) -> StandSpec {
     let mut spec = stand_spec(7, &SIZE, design, Change::None, 1024).expect("it is possible");
     spec.device.flash.geometry.pages_per_block /= 4;
@@ -21,7 +21,7 @@ fn spec(design: &str) -> StandSpec {
     spec
 }
 
-/// All that can be seen of what workloads did, to the last digit.
+/// Runs workloads. Returns all their observable results, with all digits.
 fn seen(mut stand: Stand) -> Vec<String> {
     let mut seen = Vec::new();
     for workload in ["a", "d", "f"] {
@@ -104,7 +104,7 @@ fn a_saved_drive_that_is_damaged_is_loaded_again() {
     }
 }
 
-/// Few pairs on the small drive.
+/// A few pairs on the small drive.
 const TINY: Size = Size { divisor: 64, records: 4_000, operations: 400, scans: 10, requests: 600 };
 
 #[test]

@@ -1,13 +1,14 @@
-//! `PinK` as the paper ran it, at equal rates, with slower firmware and with objects of the paper's size.
+//! `PinK` with all requests of the paper, at equal rates, with slower firmware, and with objects of
+//! the paper's size.
 
 use super::one_ratio_of;
 use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Unit, Verdict};
 use crate::reproduce::pink::{COSTS, Cell, Measured, RATES, READS, System, of_design, rate_of};
 use crate::reproduce::words::{beside, change, row};
 
-/// Workloads that are run with all requests.
+/// Workloads that run with all requests.
 const FULL: [&str; 2] = ["a", "f"];
-/// Points of a distribution that tails are told by.
+/// Statistics of a tail, with their names.
 const TAIL: [(&str, Value); 5] = [
     ("mean", |latency| latency.mean_us),
     ("p99", |latency| latency.p99_us),
@@ -81,7 +82,7 @@ fn at_rate(workload: &str) -> String {
     format!("{} at {}/s", workload.to_uppercase(), rate_of(workload))
 }
 
-/// Gets of A to F, and range queries of E.
+/// Returns a figure of the latency of gets of A to F and of range queries of E.
 fn rated(systems: &[System], name: &str, of: fn(&Cell) -> f64) -> Figure {
     let value = |system: &System, workload: &str| {
         let cell = system.cell(workload)?;
@@ -228,7 +229,8 @@ fn put_tails(measured: &Measured) -> Comparison {
     )
 }
 
-/// Gets of `PinK` beside those of the LSM-tree with filters: what bounding their reads is for.
+/// Returns rows that compare gets of `PinK` with gets of the LSM-tree with filters, because `PinK`
+/// bounds the reads of a get.
 fn tails_of_trees(measured: &Measured) -> Vec<Comparison> {
     let words = |systems: &[System], workload: &str, label: &str| {
         let of = |design| of_design(systems, design).ran(workload).get;
@@ -345,7 +347,8 @@ fn cost_rows(measured: &Measured) -> Vec<Comparison> {
     each.map(one).collect()
 }
 
-/// Prefixes and range pointers where what they save costs most.
+/// Returns a row about prefixes and range pointers with the slowest firmware, where the saved
+/// comparisons are the most expensive.
 fn aids_of_slow_firmware(measured: &Measured) -> Comparison {
     let times = COSTS[COSTS.len() - 1];
     let [_, with] = &measured.costly[COSTS.len() - 1];

@@ -1,4 +1,4 @@
-//! What the paper says, beside what came out.
+//! Published claims beside the measured values.
 
 use super::{
     COMPACTION_READS, COMPACTION_WRITES, one_ratio, per_user_byte, ratio, with_search_aids,
@@ -48,8 +48,8 @@ fn headline_rows(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// Flash reads of a get of a system, and the share in percent of its reads that found their die programming or
-/// erasing: means over the read workloads.
+/// Returns the mean flash reads of a get of a system, and the percentage of its reads that found
+/// their die occupied by a program or an erase. Both are means over the read workloads.
 fn usual(measured: &Measured, design: &str) -> (f64, f64) {
     let cells = READS.map(|workload| measured.system(design).ran(workload));
     let mean =
@@ -57,7 +57,7 @@ fn usual(measured: &Measured, design: &str) -> (f64, f64) {
     (mean(|cell| cell.mean_reads), mean(|cell| cell.behind_writes) * 100.0)
 }
 
-/// What was measured about why reads of `PinK` and of another system take as long as they do.
+/// Returns a sentence about the causes of the read latencies of `PinK` and another system.
 fn causes(measured: &Measured, other: (&str, &str)) -> String {
     let (design, name) = other;
     let (of_other, pink) = (usual(measured, design), usual(measured, "pink"));
@@ -129,7 +129,8 @@ fn read_directions(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// In how many workloads `PinK` beats hash on what `of` gives, and what was measured in the others.
+/// Returns a row about the number of workloads in which `PinK` is better than hash, with
+/// measurements of the other workloads. `of` returns the compared value of a cell.
 fn direction(
     measured: &Measured,
     name: &str,
@@ -157,8 +158,9 @@ fn direction(
     )
 }
 
-/// Hash and `PinK` under a workload: behind the workloads before it, whose memtables and collection it finds, and, where that was
-/// run, on a fresh drive: what one of them says and the other does not is the doing of what came before.
+/// Returns the cells of hash and `PinK` under a workload: after the workloads before it, and on a
+/// fresh drive if that was run. A difference between the two is an effect of the earlier workloads,
+/// which leave full memtables and garbage.
 fn cells_of_both<'a>(measured: &'a Measured, workload: &str) -> Vec<[&'a Cell; 2]> {
     let behind = ["hash", "pink"].map(|design| measured.system(design).ran(workload));
     let [hash, pink] = &measured.costly[0];
@@ -201,7 +203,8 @@ fn aids_row(measured: &Measured) -> Comparison {
     )
 }
 
-/// `PinK` beside the LSM-tree with filters, whose gets read little more than one page either.
+/// Returns a row that compares `PinK` with the LSM-tree with filters, whose gets also read little
+/// more than one page.
 fn beside_tree(measured: &Measured) -> Comparison {
     let p99: fn(&Cell) -> f64 = |cell| cell.get.p99_us;
     let rate: fn(&Cell) -> f64 = |cell| cell.operations_per_second;
@@ -230,7 +233,8 @@ fn beside_tree(measured: &Measured) -> Comparison {
     )
 }
 
-/// The published code merges levels as a whole; slices are a choice of ours (docs/decisions/0005).
+/// Returns a row about compactions of whole levels, as in the published code. Slices are our choice
+/// (docs/decisions/0005).
 fn whole_levels(measured: &Measured) -> Comparison {
     let (slices, whole) = (with_search_aids(measured), &measured.whole);
     let (of_slices, of_whole) = (slices.ran("a"), whole.ran("a"));

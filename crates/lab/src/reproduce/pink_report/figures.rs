@@ -70,7 +70,8 @@ fn latency(measured: &Measured, workload: &str) -> Figure {
     .about(&measured.system("pink").name)
 }
 
-/// What the abstract says of `PinK` against hash over all workloads, at what hash comes to here in each.
+/// Returns the published values of `PinK` in each workload: the abstract's factor, which is over
+/// all workloads, times the measured value of hash.
 fn against_hash(
     measured: &Measured,
     (factor, text): (f64, &str),
@@ -129,7 +130,7 @@ fn put_tails(measured: &Measured) -> Figure {
     )
 }
 
-/// Reads that are told apart; the last stands for all above.
+/// Number of bars by flash reads. The last bar includes all larger numbers.
 const COUNTED: usize = 7;
 
 fn flash_reads(measured: &Measured) -> Figure {

@@ -1,4 +1,4 @@
-//! Drives that index keys beside a block drive, and beside what a host does with one.
+//! KV drives compared with a block drive, and with a host's store on a block drive.
 
 use workload::LatencySummary;
 
@@ -8,7 +8,7 @@ use crate::reproduce::words::{change, row};
 
 type Value = fn(&LatencySummary) -> f64;
 
-/// What is told of a distribution.
+/// Statistics of a distribution, with their names.
 const POINTS: [(&str, Value); 4] = [
     ("mean", |latency| latency.mean_us),
     ("p99", |latency| latency.p99_us),
@@ -84,7 +84,8 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
         format!("{} {p99:.2}x and {p999:.2}x", system.name)
     };
     let (of_hash, of_pink) = (reads(hash), reads(pink));
-    // A block takes one read of flash, and a pair more: a tail that is hash's own is longer than that of another index too.
+    // A block takes one flash read, and a pair takes more. So a tail that is caused by hash is also
+    // longer than the tail of another index.
     let is_longer = [block, of_pink].into_iter().flat_map(|than| {
         [of_hash.p99_us / than.p99_us, of_hash.p999_us / than.p999_us].map(Verdict::of_more)
     });

@@ -1,4 +1,4 @@
-//! What one run of Vigil-KV's experiments gave, as plain numbers that can be kept in a file.
+//! Results of one run of Vigil-KV's experiments, as plain values that can be saved in a file.
 
 use serde::{Deserialize, Serialize};
 use workload::{LatencySummary, OpKind, RunReport};
@@ -8,7 +8,7 @@ use crate::bench::BenchOutcome;
 use crate::reproduce::distribution::Distribution;
 use crate::result::{BenchResult, GetTimesResult, WindowsResult};
 
-/// One workload under one configuration.
+/// Results of one workload with one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Cell {
     pub name: String,
@@ -17,33 +17,34 @@ pub(in crate::reproduce) struct Cell {
     pub scan: LatencySummary,
     pub gets: Distribution,
     pub scans: Distribution,
-    /// The longest Get that ended in each second of the run, in microseconds; 0 where none did.
+    /// The longest Get that ended in each second of the run, in microseconds; 0 if none ended.
     pub longest_get_us: Vec<f64>,
-    /// What the windows did; absent without any.
+    /// Counters of the windows; `None` without windows.
     pub windows: Option<Windowed>,
     /// Bytes of tables that flushes wrote.
     pub flushed_bytes: u64,
     /// Bytes of tables that compactions wrote.
     pub compacted_bytes: u64,
-    /// Bytes in L0 at the end.
+    /// Bytes in L0 at the end of the run.
     pub l0_bytes: u64,
-    /// Share of pages of the index that were in the block cache.
+    /// Share of index pages that were found in the block cache.
     pub cache_hits: f64,
-    /// Bytes written to the drive for each of pairs that were put.
+    /// Bytes written to the drive per byte of pairs that were put.
     pub written: f64,
-    /// Blocks of flash programmed for each that was written to the drive.
+    /// Blocks of 4 KiB programmed in flash per block written to the drive.
     pub drive_written: f64,
-    /// Memory for the index and for caches.
+    /// Memory of the index and of caches, in bytes.
     pub index_bytes: u64,
-    /// Blocks of 4 KiB read from the drive for each operation, those of background tasks among them.
+    /// Blocks of 4 KiB read from the drive per operation, including reads of background tasks.
     pub blocks_per_operation: f64,
-    /// Where the time of Gets went.
+    /// Parts of the time of Gets.
     pub get_times: GetTimes,
-    /// Reads of the flash, those of compactions among them, by what they met.
+    /// Flash reads by the operation that occupied their die, including reads of compactions.
     pub met: Met,
-    /// Seconds that writes waited for room, together.
+    /// Total time that writes were stalled, in seconds.
     pub stalled_seconds: f64,
-    /// Memory over time: seconds, bytes of memtables, bytes in `plm_cache`. Of runs that look at it.
+    /// Memory over time: seconds, bytes of memtables, bytes in `plm_cache`. Empty unless the run
+    /// samples memory.
     pub memory: Vec<(f64, u64, u64)>,
 }
 
@@ -83,7 +84,7 @@ impl Cell {
         }
     }
 
-    /// The share of Gets among Gets and Puts.
+    /// Returns the share of Gets among Gets and Puts.
     pub(in crate::reproduce) fn get_share(&self) -> f64 {
         let (gets, puts) = (self.get.count as f64, self.put.count as f64);
         gets / (gets + puts).max(1.0)
@@ -109,7 +110,7 @@ fn cache_hits(result: &BenchResult) -> f64 {
     caches.page_hits as f64 / (caches.page_hits + caches.page_misses).max(1) as f64
 }
 
-/// What windows did, as far as the report says.
+/// Counters of the windows that the report uses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Windowed {
     pub busy_reads: u64,
@@ -118,9 +119,9 @@ pub(in crate::reproduce) struct Windowed {
     pub unfinished_slots: u64,
     pub rebuilt_share: f64,
     pub most_cached_bytes: u64,
-    /// Writes that waited for room in `plm_cache`.
+    /// Stripes that waited for room in `plm_cache`.
     pub waits_for_room: u64,
-    /// Pages that internal tasks read in slots, and elsewhere.
+    /// Pages that internal tasks read in the slot of the set, and outside it.
     pub slot_reads: u64,
     pub internal_reads: u64,
 }
@@ -141,7 +142,7 @@ impl Windowed {
     }
 }
 
-/// How much of the time of Gets was waiting for storage: all of them, and the slowest thousandth.
+/// Mean time and storage share of all Gets and of the slowest thousandth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::reproduce) struct GetTimes {
     pub mean_us: f64,
@@ -161,7 +162,8 @@ impl GetTimes {
     }
 }
 
-/// Shares of reads of the flash that found their die occupied, and how long those waited on average.
+/// Share of flash reads that found their die occupied, and their mean wait in microseconds, by
+/// operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Met {
     pub read: (f64, f64),

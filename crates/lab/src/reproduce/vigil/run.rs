@@ -1,4 +1,5 @@
-//! One run of Vigil-KV's experiments: a configuration under a workload, as the bench takes it.
+//! A run of Vigil-KV's experiments: a configuration under a workload, as a specification of the
+//! bench.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,34 +20,35 @@ use crate::platform::Platform;
 use crate::reproduce::benched::{Nobody, divided};
 use crate::reproduce::stand::Failure;
 
-/// Bits of the tables' filters for each key.
+/// Filter bits per key.
 const FILTER_BITS: u32 = 10;
-/// Operations under way at most.
+/// Maximum number of operations under way.
 const OUTSTANDING: usize = 256;
-/// Tables in L0 that a compaction which is put off lets come together, where four are `RocksDB`'s default.
+/// Number of tables in L0 at which a delayed compaction starts. `RocksDB`'s default is four.
 const DELAYED_TRIGGER: u32 = 40;
-/// What flushes and compactions get where flushes are put off, in bytes a second: about half of what
-/// YCSB-A puts.
+/// Bandwidth of flushes and compactions if flushes are delayed, in bytes per second: about half of
+/// the bandwidth of YCSB-A's puts.
 const DELAYED_FLUSH_RATE: u64 = 2_500_000;
-/// Looks at memory in a run that looks at it.
+/// Number of samples of memory in a run that samples memory.
 const SAMPLES: f64 = 600.0;
 
-/// How operations begin.
+/// Start of operations.
 #[derive(Clone, Copy)]
 pub(super) enum Pace {
-    /// So many a second, whatever becomes of those before: from intended start times.
+    /// Open loop, in operations per second. Operations have intended start times that do not depend
+    /// on earlier operations.
     Open(f64),
-    /// By so many clients, each when its last one has ended.
+    /// Closed loop, in clients. Each client starts an operation when its previous one has ended.
     Closed(usize),
 }
 
-/// What is put off, as schedulers of background work do that wait for idle times (section 3.2).
+/// Delayed background work, as with schedulers that wait for idle times (section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delayed {
     Nothing,
-    /// L0 is left alone until it has [`DELAYED_TRIGGER`] tables.
+    /// L0 is compacted once it has [`DELAYED_TRIGGER`] tables.
     Compaction,
-    /// Flushes get less than what is put, with the default of two memtables.
+    /// Flushes have less bandwidth than puts, and there are two memtables, the default.
     Flush,
 }
 
@@ -56,15 +58,15 @@ pub(super) struct Run {
     pub configuration: &'static str,
     pub workload: &'static str,
     pub pace: Pace,
-    /// Only the workload's gets.
+    /// Whether the run has only the gets of the workload.
     pub are_reads: bool,
     pub filters: Filters,
-    /// The limit of `plm_cache` at the paper's size, if it is not 2 GB.
+    /// Limit of `plm_cache` at the paper's size, in MB; `None` for 2 GB.
     pub cache_mb: Option<u64>,
     pub delayed: Delayed,
-    /// What happened to the drive before.
+    /// Preconditioning of the drive.
     pub precondition: Before,
-    /// Whether memory is looked at in the run.
+    /// Whether the run samples memory.
     pub looks_at_memory: bool,
 }
 
@@ -83,7 +85,7 @@ impl Run {
         }
     }
 
-    /// What the bench is asked to do.
+    /// Returns the specification for the bench.
     pub(super) fn spec(&self, size: &Size, seed: u64) -> Result<BenchSpec, Failure> {
         let configuration =
             Configuration::load(self.configuration).map_err(|error| error.to_string())?;
@@ -108,7 +110,7 @@ impl Run {
         })
     }
 
-    /// The tree of the configuration, divided.
+    /// Returns the design of the configuration, divided.
     fn design(&self, configuration: &Configuration, size: &Size) -> Result<Design, Failure> {
         let design = configuration.design().map_err(|error| error.to_string())?;
         let mut design = divided(design, size.divisor).with(|engine| {
@@ -134,12 +136,14 @@ impl Run {
 
     fn workload(&self, size: &Size) -> Result<CoreWorkload, Failure> {
         let mut properties = workload::builtin(self.workload).expect("it is built in");
-        // UserDB and ZippyDB are said to put what they put.
+        // The mixes of UserDB and ZippyDB are published as gets and puts, so their updates do not
+        // read first.
         let is_ycsb = WORKLOADS[2..].iter().any(|(name, _)| *name == self.workload);
         properties.set("recordcount", &size.records.to_string());
         properties.set("operationcount", &self.operations(size).to_string());
         if is_ycsb {
-            // As YCSB's binding for RocksDB has it, which explains the shares of table 2.
+            // YCSB's binding for RocksDB reads a pair before it updates the pair. This explains the
+            // shares in table 2.
             properties.set("levelhead.updatereads", "true");
         }
         if self.are_reads {
@@ -160,14 +164,14 @@ impl Run {
     pub(super) fn operations(&self, size: &Size) -> u64 {
         let rate = match self.pace {
             Pace::Open(rate) => rate,
-            // They are done in about the same time.
+            // A closed loop takes about the same time for these operations.
             Pace::Closed(_) => RATE,
         };
         (rate * self.seconds(size)) as u64
     }
 }
 
-/// Runs what `spec` says.
+/// Runs the bench. Returns its results as a cell.
 pub(super) fn cell(name: String, spec: &BenchSpec) -> Result<Cell, Failure> {
     let nobody: Rc<RefCell<dyn Observer>> = Rc::new(RefCell::new(Nobody));
     let outcome = bench::run(spec, &nobody, &Stop::default()).map_err(|error| error.to_string())?;
@@ -182,13 +186,14 @@ pub(super) fn cell(name: String, spec: &BenchSpec) -> Result<Cell, Failure> {
     Ok(Cell::of(name, page_bytes, spec.workload.operation_count, &outcome))
 }
 
-/// The drive of a configuration with its windows divided, and the room of `plm_cache`.
+/// Returns the drive of a configuration, with the times of its windows and the limit of `plm_cache`
+/// divided.
 fn storage(
     configuration: &Configuration,
     size: &Size,
     cache_mb: Option<u64>,
 ) -> Result<Storage, Failure> {
-    // The same drive with all its flash.
+    // At the paper's size, the drive has all its flash.
     let device = match size.divisor {
         1 => configuration.device.replace("-15gb", "-1.92tb"),
         _ => configuration.device.clone(),

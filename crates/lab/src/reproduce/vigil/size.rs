@@ -1,8 +1,9 @@
-//! What Vigil-KV's experiments are: configurations, workloads, rates, and how large they are.
+//! Configurations, workloads, rates and sizes of Vigil-KV's experiments.
 
 use crate::reproduce::Scale;
 
-/// The configurations of the paper and what it calls them, in its order; each adds one thing to the one before.
+/// The paper's configurations and their names in the paper, in its order. Each adds one mechanism
+/// to the previous one.
 pub(in crate::reproduce) const CONFIGURATIONS: [(&str, &str); 6] = [
     ("base", "Base"),
     ("silk", "SILK"),
@@ -11,20 +12,20 @@ pub(in crate::reproduce) const CONFIGURATIONS: [(&str, &str); 6] = [
     ("r-vigil", "R-Vigil"),
     ("o-vigil", "O-Vigil"),
 ];
-/// What the paper lacks: windows that the host keeps alone, a second read instead of waiting, drives in which nothing
-/// disturbs clients, and all three papers in one store.
+/// Configurations that the paper lacks: windows kept by the host alone, a second read instead of
+/// waiting, drives in which nothing delays clients, and all three papers in one store.
 pub(in crate::reproduce) const BEYOND: [(&str, &str); 4] =
     [("rails", "rails"), ("hedged", "hedged"), ("ideal", "ideal"), ("levelhead", "levelhead")];
-/// Base and SILK if the paper's md kept parity, which it does not say; in YCSB-A.
+/// Base and SILK if the paper's md had parity, which the paper does not state; for YCSB-A.
 pub(in crate::reproduce) const WITH_PARITY: [(&str, &str); 2] =
     [("base-parity", "Base, parity"), ("silk-parity", "SILK, parity")];
-/// Those that YCSB-E is run with: the paper's two, and ours.
+/// Configurations for YCSB-E: two of the paper, and levelhead.
 pub(in crate::reproduce) const SCANNING: [(&str, &str); 3] =
     [("silk", "SILK"), ("o-vigil", "O-Vigil"), ("levelhead", "levelhead")];
-/// Those that YCSB-A is run with on fresh drives, too, in which no garbage is collected.
+/// Configurations that also run YCSB-A on fresh drives, which collect no garbage.
 pub(in crate::reproduce) const FRESH: [(&str, &str); 3] =
     [("base", "Base"), ("o-vigil", "O-Vigil"), ("levelhead", "levelhead")];
-/// The workloads of the paper and what it calls them, in its order.
+/// The paper's workloads and their names in the paper, in its order.
 pub(in crate::reproduce) const WORKLOADS: [(&str, &str); 6] = [
     ("userdb", "UserDB"),
     ("zippydb", "ZippyDB"),
@@ -33,37 +34,39 @@ pub(in crate::reproduce) const WORKLOADS: [(&str, &str); 6] = [
     ("d", "YCSB-D"),
     ("f", "YCSB-F"),
 ];
-/// Operations a second, open loop. The paper does not say; its table 2 and the time axis of figure 12 leave no more than
-/// about ten thousand.
+/// Operations per second, open loop. The paper does not give the rate. Its table 2 and the time
+/// axis of figure 12 allow about ten thousand at most.
 pub(in crate::reproduce) const RATE: f64 = 10_000.0;
-/// The same of YCSB-E, whose range queries take some fifty pairs.
+/// Operations per second of YCSB-E, whose range queries read about fifty pairs.
 pub(in crate::reproduce) const SCAN_RATE: f64 = 2_000.0;
-/// Requests a second at which the cost of reconstruction is measured.
+/// Gets per second at which the cost of reconstruction is measured.
 pub(in crate::reproduce) const READ_RATES: [f64; 4] = [60_000.0, 90_000.0, 120_000.0, 150_000.0];
-/// Its limit where nothing else is said: 2 GB (section 7.1).
+/// Default limit of `plm_cache`: 2 GB (section 7.1).
 pub(in crate::reproduce) const PLM_CACHE_BYTES: u64 = 2_000_000_000;
 /// Limits of `plm_cache` at the paper's size, in MB.
 pub(in crate::reproduce) const CACHE_LIMITS_MB: [u64; 6] = [50, 100, 200, 400, 800, 1_600];
 
-/// All configurations of the matrix.
+/// Returns all configurations of the matrix.
 pub(in crate::reproduce) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     CONFIGURATIONS.into_iter().chain(BEYOND)
 }
 
-/// How large the experiments are.
+/// Size of the experiments.
 #[derive(Clone, Copy)]
 pub(in crate::reproduce) struct Size {
-    /// Bytes of memtables, tables, levels and `plm_cache` are divided by this, and so are the times of windows: a
-    /// rotation has as many flushes and compactions as at full size, at the same rates and on the same flash.
+    /// Divisor of the bytes of memtables, tables, levels and `plm_cache`, and of the times of
+    /// windows. A rotation has as many flushes and compactions as at full size, at the same rates
+    /// and on the same flash.
     pub divisor: u64,
-    /// Pairs to begin with, in all workloads: 4 GB of YCSB's, 0.6 GB of `UserDB`'s, 0.4 GB of `ZippyDB`'s at the paper's
-    /// size. By table 2 a byte that is flushed is compacted 5 to 6 times in YCSB, and 2 to 4 times in those two.
+    /// Number of loaded pairs, in all workloads: 4 GB of YCSB's, 0.6 GB of `UserDB`'s, 0.4 GB of
+    /// `ZippyDB`'s at the paper's size. According to table 2, a flushed byte is compacted 5 to 6
+    /// times in YCSB, and 2 to 4 times in the other two.
     pub records: u64,
-    /// Seconds of each run of YCSB-A and F, and of those that have fewer puts or smaller ones. Each has a dozen flushes
-    /// and more.
+    /// Seconds of each run of YCSB-A and F, and of each run of the workloads with fewer or smaller
+    /// puts. Each run has at least a dozen flushes.
     pub seconds: f64,
     pub quiet_seconds: f64,
-    /// Seconds of gets alone at each rate.
+    /// Seconds of gets without writes, at each rate.
     pub read_seconds: f64,
 }
 

@@ -1,4 +1,5 @@
-//! What the paper does not have: other choices where it is silent, the bound, and all three papers together.
+//! Measurements that the paper does not have: alternatives to parameters that it does not give, the
+//! bound, and all three papers together.
 
 use super::ratio;
 use crate::bytes_text;
@@ -10,7 +11,8 @@ const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;
 const P9999: fn(&Cell) -> f64 = |cell| cell.get.p9999_us;
 const MEAN: fn(&Cell) -> f64 = |cell| cell.get.mean_us;
 
-/// `of` for a configuration over what it gives for another, workload by workload, and the most of them.
+/// Returns the largest ratio, over the workloads, of the value of one configuration over the value
+/// of another, and a sentence with all ratios.
 fn over_by_workload(
     measured: &Measured,
     (configuration, over): (&str, &str),
@@ -23,7 +25,8 @@ fn over_by_workload(
     (most, format!("By workload: {}.", words.join(", ")))
 }
 
-/// What keeping reads and writes apart can bring at most, and what of it needs the hardware.
+/// Returns rows about the maximum gain of separating reads and writes, and about the part of it
+/// that needs the hardware.
 fn bounds(measured: &Measured) -> Vec<Comparison> {
     let none = "nothing";
     let (_, of_vigil) = over_by_workload(measured, ("o-vigil", "ideal"), P9999);
@@ -49,7 +52,8 @@ fn bounds(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// Fresh drives, which collect no garbage, beside those in their steady state.
+/// Returns a row that compares fresh drives, which collect no garbage, with drives in their steady
+/// state.
 fn fresh(measured: &Measured) -> Comparison {
     let words = measured.fresh.iter().zip(FRESH).map(|(cell, (configuration, name))| {
         let aged = measured.cell("a", configuration);
@@ -74,7 +78,8 @@ fn fresh(measured: &Measured) -> Comparison {
     )
 }
 
-/// What the paper does not give of O-Vigil: the usual get, and how many are rebuilt.
+/// Returns a row with values of O-Vigil that the paper does not give: the median get, and the share
+/// of rebuilt pages.
 fn usual(measured: &Measured) -> Comparison {
     let p50: fn(&Cell) -> f64 = |cell| cell.get.p50_us;
     let rebuilt = WORKLOADS.map(|(workload, title)| {
@@ -91,7 +96,7 @@ fn usual(measured: &Measured) -> Comparison {
     )
 }
 
-/// All three papers together.
+/// Returns rows about all three papers together.
 fn levelhead(measured: &Measured) -> Vec<Comparison> {
     let none = "nothing";
     let (most, of_levelhead) = over_by_workload(measured, ("levelhead", "ideal"), P9999);
@@ -149,7 +154,7 @@ fn levelhead(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// What the paper does not have.
+/// Returns all rows of this module.
 pub(super) fn beyond(measured: &Measured) -> Vec<Comparison> {
     let parity = |name: &str, with: usize, configuration| {
         let (without, with) = (measured.cell("a", configuration), &measured.with_parity[with]);

@@ -1,4 +1,4 @@
-//! What the paper says, beside what came out.
+//! Published claims beside the measured values.
 
 use super::{beyond, costs, motivation, ratio};
 use crate::report::{Comparison, Verdict};
@@ -19,7 +19,7 @@ pub(super) fn comparisons(measured: &Measured, size: &Size) -> Vec<Comparison> {
     rows
 }
 
-/// What a configuration takes of another, workload by workload.
+/// Returns a sentence with the change from one configuration to another, for each workload.
 fn by_workload(measured: &Measured, from: &str, to: &str, of: fn(&Cell) -> f64) -> String {
     let changes = WORKLOADS.map(|(workload, title)| {
         let value = |configuration| of(measured.cell(workload, configuration));
@@ -28,7 +28,7 @@ fn by_workload(measured: &Measured, from: &str, to: &str, of: fn(&Cell) -> f64) 
     format!("By workload: {}.", changes.join(", "))
 }
 
-/// What reads of a configuration found at their die.
+/// Returns the shares of flash reads that found their die occupied, as text.
 fn met(name: &str, cell: &Cell) -> String {
     let Met { read, program, erase } = cell.met;
     let part =
@@ -149,7 +149,7 @@ fn steps(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// I-PLM against PLM with what the paper says of `UserDB` alone.
+/// Adds the claim about `UserDB` alone to the row that compares I-PLM with PLM.
 fn and_userdb(measured: &Measured, row: Comparison) -> Comparison {
     let userdb = |configuration| P999(measured.cell("userdb", configuration));
     let of_userdb = Verdict::of_gain(0.756, userdb("i-plm") / userdb("plm"));
@@ -183,7 +183,8 @@ fn tails(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// Table 2, of a workload: percent of gets, percent of hits of the block cache, and compaction over flush.
+/// A workload of table 2: percentage of gets, percentage of hits of the block cache, and bytes of
+/// compactions over bytes of flushes.
 type Row = (&'static str, [f64; 3]);
 
 const TABLE_2: [Row; 6] = [
@@ -195,7 +196,8 @@ const TABLE_2: [Row; 6] = [
     ("f", [74.0, 45.0, 15.6 / 3.1]),
 ];
 
-/// Shares of gets, hits of the block cache, and compaction over flush, of Base.
+/// Returns rows about the shares of gets, the hits of the block cache, and compaction over flush,
+/// of Base.
 fn table_2(measured: &Measured) -> Vec<Comparison> {
     let one = |id: &str,
                what: &str,

@@ -1,4 +1,4 @@
-//! What the mechanisms cost and whether they keep their rules, beside what the paper says.
+//! Costs of the mechanisms and violations of their rules, beside the published claims.
 
 use crate::bytes_text;
 use crate::report::{Comparison, Verdict};
@@ -36,7 +36,7 @@ fn reconstruction(measured: &Measured) -> Comparison {
     )
 }
 
-/// Windows of a configuration, one for each workload.
+/// Returns the window counters of a configuration, one for each workload.
 fn windows<'a>(
     measured: &'a Measured,
     configuration: &'static str,
@@ -86,7 +86,7 @@ fn cache_limit(measured: &Measured) -> Comparison {
     )
 }
 
-/// Figure 15a: what `ZippyDB` keeps in memory over time.
+/// Figure 15a: memory over time under `ZippyDB`.
 fn cache_over_time(measured: &Measured, size: &Size) -> Comparison {
     let memory = &measured.cell("zippydb", "o-vigil").memory;
     let most = |of: fn(&(f64, u64, u64)) -> u64| memory.iter().map(of).max().unwrap_or(0);
@@ -109,7 +109,7 @@ fn cache_over_time(measured: &Measured, size: &Size) -> Comparison {
     )
 }
 
-/// Where pages were read that background tasks wanted.
+/// Returns a row about the reads of background tasks: in the slot of their set, and elsewhere.
 fn reads_by_place(measured: &Measured) -> Comparison {
     let (slots, elsewhere) = windows(measured, "o-vigil")
         .fold((0, 0), |sum, one| (sum.0 + one.slot_reads, sum.1 + one.internal_reads));
@@ -147,7 +147,8 @@ fn scans(measured: &Measured) -> Comparison {
     )
 }
 
-/// Gets that a configuration sent to a busy set, and writes that ended in a deterministic window.
+/// Returns the gets that a configuration sent to a busy set, and the writes that ended in a
+/// deterministic window.
 pub(super) fn broken(measured: &Measured, configuration: &'static str) -> (u64, u64) {
     let all = windows(measured, configuration);
     all.fold((0, 0), |(busy, late), one| (busy + one.busy_reads, late + one.writes_in_dtwin))

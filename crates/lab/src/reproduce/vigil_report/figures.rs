@@ -74,7 +74,7 @@ fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
     .about("O-Vigil")
 }
 
-/// The longest Get of each second.
+/// Returns the longest Get of each second.
 fn longest(name: &str, cell: &Cell) -> Series {
     let points = (0..).map(f64::from).zip(cell.longest_get_us.iter().copied());
     Series::new(name, points.filter(|(_, longest)| *longest > 0.0))
@@ -168,7 +168,7 @@ fn delayed_flush(measured: &Measured) -> Figure {
     )])
 }
 
-/// Latencies over the seconds of a run.
+/// Returns a plot of latency by second of a run.
 fn by_second(series: Vec<Series>) -> FigureKind {
     FigureKind::Lines {
         x: Axis::linear("time", Unit::Seconds),
@@ -177,7 +177,7 @@ fn by_second(series: Vec<Series>) -> FigureKind {
     }
 }
 
-/// Memory over time, as figure 15a has it.
+/// Figure 15a: memory over time.
 fn memory(measured: &Measured) -> Figure {
     let samples = &measured.cell("zippydb", "o-vigil").memory;
     let line = |name: &str, of: fn(&(f64, u64, u64)) -> u64| {

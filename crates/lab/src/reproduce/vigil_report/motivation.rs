@@ -1,4 +1,5 @@
-//! What the paper begins with (section 3): where a tail comes from, and what putting background work off does to it.
+//! The paper's motivation (section 3): the causes of a tail, and the effect of delayed background
+//! work.
 
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{Cell, Measured, WORKLOADS};
@@ -55,7 +56,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// Figure 3b: how much of a get is storage.
+/// Figure 3b: the share of storage in the time of a get.
 fn breakdown(measured: &Measured) -> Vec<Comparison> {
     let times = &measured.cell("userdb", "base").get_times;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
@@ -85,7 +86,8 @@ fn breakdown(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// The mean of the longest gets of the last tenth of the seconds in which any ended.
+/// Returns the mean of the longest gets in the last tenth of the seconds, in microseconds. Seconds
+/// in which no get ended do not count.
 fn late_us(cell: &Cell) -> f64 {
     let seconds: Vec<f64> = cell.longest_get_us.iter().copied().filter(|us| *us > 0.0).collect();
     let last = &seconds[seconds.len() - seconds.len().div_ceil(10)..];
