@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(index("lightstore"), Options::lightstore().into());
         assert_eq!(index("rocksdb"), Options::rocksdb().into());
         assert_eq!(index("silk"), Options::silk().into());
+        assert_eq!(index("levelhead"), Options::levelhead().into());
         assert_eq!(index("hash"), HashOptions::published().into());
     }
 

@@ -250,6 +250,32 @@ impl Options {
         }
     }
 
+    /// Returns the options of Levelhead, the design of crate `levelhead`, which combines all three
+    /// papers: the pinned index of [`Self::pink`], values apart, iterators that read ahead, a log.
+    /// Names beside the numbers in `designs/levelhead.toml` are those of `RocksDB`.
+    pub fn levelhead() -> Self {
+        Self {
+            memtable_bytes: 64 << 20,
+            frozen_memtables: 5,
+            pinned_levels: Some(4),
+            value_cache_bytes: 8 << 20,
+            value_pages_up_to: 4096,
+            durability: Durability::Log,
+            log_sync: LogSync::None,
+            iterators: IteratorOptions {
+                index_prefetch: true,
+                value_prefetch: 16,
+                most_value_prefetch: 32,
+                skip_budget: 1024,
+                buffer_bytes: 2 << 20,
+                kept_pages: 128,
+                cached_pairs: 128,
+                ..IteratorOptions::default()
+            },
+            ..Self::pink()
+        }
+    }
+
     /// Returns the engine's part of SILK on [`Self::rocksdb`]: four internal threads, of which one
     /// flushes and one does only compactions out of L0; other compactions give way to those, and a
     /// compaction that blocks them is discarded. The other part limits a medium's bandwidth by the

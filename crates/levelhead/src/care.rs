@@ -186,7 +186,6 @@ impl Copy {
             },
             // Windows need several directories; a copy has one.
             windows: Windows::Off,
-            simulated_drive: None,
             ..options.clone()
         };
         let store = Store::unfinished(directory, &options)?;

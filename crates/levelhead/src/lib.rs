@@ -45,7 +45,7 @@
 //!   Inside ..... counters of the engine                               (inside.rs)
 //!   Error ...... errors: cause, place and remedy                      (error.rs)
 //!   directory .. the files of a store, and the identity they record   (directory.rs)
-//!   device ..... the files, and an optional simulated drive           (device.rs)
+//!   device ..... the files                                            (device.rs)
 //!   kept ....... in-memory writes of a store opened read-only         (kept.rs)
 //!   drive ...... a block device in the place of a directory           (drive.rs)
 //!   draw ....... keys drawn at random                                 (draw.rs)

@@ -197,16 +197,6 @@ pub struct Options {
     /// included. A flush needs one and a half times its memtable if there are three members. When
     /// the memory is full, background writes wait, but reads never do.
     pub plm_cache_bytes: u64,
-    /// For demonstrations: a simulated block drive that runs beside the store's files, given by the
-    /// name of a built-in profile (`vigil-15gb`) or the path of a profile file. `None` simulates
-    /// nothing.
-    ///
-    /// Each read and write is sent to the files and to the simulated drive, in real time, and each
-    /// call waits for both. The store is thus as fast as it would be on that drive, provided that
-    /// the files and the processor are faster. Each directory uses one NVM set of the drive, which
-    /// limits the size of its file. With [`Windows::Plm`] the windows are the drive's. When the
-    /// store is opened, every block of the drive counts as written once.
-    pub simulated_drive: Option<String>,
     /// The expected length of keys, in bytes; the layout of the index is based on it. A value
     /// outside the permitted key lengths is replaced by the nearest one.
     pub expected_key_bytes: u32,
@@ -235,7 +225,6 @@ impl Default for Options {
             io: Io::default(),
             windows: Windows::default(),
             plm_cache_bytes: 128 << 20,
-            simulated_drive: None,
             expected_key_bytes: 32,
             expected_value_bytes: 1024,
         }

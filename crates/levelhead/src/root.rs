@@ -9,7 +9,6 @@ use block::BlockDevice;
 use engine::{Engine, Lack, LogSync, MediumError, OpenError};
 use files::{Discards, FileDevice, FileError, FileOptions, Locks, RoomOf, Waits};
 use runtime::{Handle, Nanos};
-use ssd::SsdProfile;
 use volume::Volume;
 
 use crate::device::Device;
@@ -20,7 +19,7 @@ use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
 use crate::statistics::DirectoryState;
-use crate::{device, directory, drive};
+use crate::{directory, drive};
 
 /// A store inside its runtime. Callers clone the parts that they need, because a future cannot
 /// borrow from it.
@@ -85,13 +84,11 @@ impl Root {
         options: Options,
         is: Is,
     ) -> Result<Self, Error> {
-        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
-        let most = profile.as_ref().map_or(u64::MAX, device::capacity_beside);
         let wanted = match options.capacity_bytes {
             0 => USUAL_CAPACITY,
             given => given,
         };
-        let capacity = capacity_of(&directories, wanted.min(most))?;
+        let capacity = capacity_of(&directories, wanted)?;
         directories.iter().try_for_each(|directory| directory::make(directory))?;
         // Keeps other processes from creating a store in the same places.
         let mut making = patiently(&handle, || Making::begin(&directories)).await?;
@@ -102,8 +99,7 @@ impl Root {
             }
             return Box::pin(Self::reopen(handle, directories, options, identity)).await;
         }
-        let (places, profile) = (directories.clone(), profile.as_ref());
-        let made = Self::make(handle, places, options, capacity, profile, &mut making);
+        let made = Self::make(handle, directories.clone(), options, capacity, &mut making);
         let mut made = Box::pin(made).await?;
         match is {
             Is::Whole => directory::finish(&directories)?,
@@ -117,7 +113,6 @@ impl Root {
         directories: Vec<PathBuf>,
         options: Options,
         capacity: u64,
-        profile: Option<&SsdProfile>,
         making: &mut Making,
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
@@ -127,7 +122,7 @@ impl Root {
             directories: directory::known_as(&directories),
             ..Identity::new(id, directories.len() as u16, capacity)
         };
-        let is_on_drives = growth::is_on_drives(&directories, &options);
+        let is_on_drives = growth::is_on_drives(&directories);
         let identity = if is_on_drives { identity.growing_to(0) } else { identity };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
@@ -149,7 +144,7 @@ impl Root {
             FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
         preallocate(&device, &options, &identity).await?;
-        let device = Device::new(&handle, device, profile)?;
+        let device = Device::new(device);
         directory::check_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         let mut members = ranges(&device, &identity, &place);
@@ -363,8 +358,7 @@ async fn find(
     let capacity_bytes = known.capacity_bytes.max(grown.unwrap_or(0));
     let identity = Identity { capacity_bytes, ..known };
     preallocate(&device, options, &identity).await?;
-    let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
-    let device = Device::new(handle, device, profile.as_ref())?;
+    let device = Device::new(device);
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     check_size(&device, &identity, &place)?;
     Ok(Found { device, identity, place, lost })

@@ -171,7 +171,7 @@ async fn begin(
     let bears_damage = files.len() > 1;
     let file_options = FileOptions { read_only: true, bears_damage, ..file_options() };
     let device = open_files(&handle, &files, file_options).await?;
-    let device = Device::new(&handle, device, None)?.refusing_writes();
+    let device = Device::new(device).refusing_writes();
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let bytes_of = |(set, path): (&SetShape, &PathBuf)| {
         (set.blocks * u64::from(block::BLOCK_BYTES)).saturating_sub(first_byte(path))

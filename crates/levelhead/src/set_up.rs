@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use block::BlockDevice;
-use design::{Design, IndexOptions};
 use engine::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, Setup, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse};
@@ -80,8 +79,7 @@ pub(crate) fn setup(
     options: &Options,
     identity: &Identity,
 ) -> Setup<Files> {
-    let design = Design::load("levelhead").expect("it is built in");
-    let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
+    let mut index = engine::Options::levelhead();
     index.memtable_bytes = identity.memtable_bytes(options);
     index.inline_up_to = identity.inline_up_to;
     // With windows, a flush waits for a slot of each member; another memtable may fill meanwhile.

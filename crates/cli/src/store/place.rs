@@ -66,12 +66,6 @@ pub(crate) struct WindowsArguments {
         value_parser = values::bytes(1..=1 << 40)
     )]
     plm_cache: u64,
-    /// Simulate a block drive in real time, by name or TOML file, for demonstrations
-    ///
-    /// The simulated drive gets each read and write too. Each directory uses one of its NVM sets;
-    /// with --windows plm the windows are those of the drive.
-    #[arg(long, value_name = "DRIVE")]
-    simulated_drive: Option<String>,
 }
 
 /// The component that keeps the windows of a store's directories.
@@ -101,7 +95,6 @@ impl WindowsArguments {
     pub(crate) fn added_to(&self, mut options: Options) -> Options {
         options.windows = self.windows.into();
         options.plm_cache_bytes = self.plm_cache;
-        options.simulated_drive.clone_from(&self.simulated_drive);
         options
     }
 }

@@ -56,8 +56,8 @@ pub(crate) fn growths(members: usize, bytes: u64, extent_bytes: u64) -> Vec<u64>
 }
 
 /// Whether the size of a store's files is that of drives, which do not grow.
-pub(crate) fn is_on_drives(directories: &[PathBuf], options: &Options) -> bool {
-    options.simulated_drive.is_some() || directories.iter().any(|path| is_drive(path))
+pub(crate) fn is_on_drives(directories: &[PathBuf]) -> bool {
+    directories.iter().any(|path| is_drive(path))
 }
 
 /// Returns the size, in bytes, to which the options make each of a store's files grow, or `None` if
@@ -72,7 +72,7 @@ pub(crate) fn wanted(
 ) -> Result<Option<u64>, Error> {
     let (asked, has) = (options.capacity_bytes, identity.capacity_bytes);
     if options.read_only
-        || is_on_drives(directories, options)
+        || is_on_drives(directories)
         || asked / identity.extent_bytes <= has / identity.extent_bytes
     {
         return Ok(None);

@@ -150,51 +150,6 @@ fn a_member_that_is_lost_is_passed_over() {
 }
 
 #[test]
-fn a_simulated_drive_has_windows_of_its_own() {
-    let scratch = Scratch::new();
-    let directories = scratch.directories(4);
-    let simulated_drive = Some("vigil-15gb".to_owned());
-    let options = Options { windows: Windows::Plm, simulated_drive, ..small() };
-    let store = open(&directories, &options);
-    put(&store, 0..4_000, Durability::Interval);
-    store.settle();
-    check(&store, 0..4_000, "in windows");
-    let windows = wait_until(&store, |now| now.slots > 0 && now.direct_reads > 0);
-    assert_eq!((windows.members.len(), windows.writes_in_dtwin), (4, 0), "{windows:?}");
-    store.close().expect("it is made durable");
-    // The data are in the files, so the store opens with another simulated drive or without one.
-    for options in
-        [Options { simulated_drive: None, windows: Windows::Off, ..options.clone() }, options]
-    {
-        check(&open(&directories, &options), 0..4_000, "opened again");
-    }
-}
-
-#[test]
-fn a_simulated_drive_that_does_not_do_is_refused() {
-    let options = |name: &str| Options { simulated_drive: Some(name.to_owned()), ..small() };
-    for (name, directories, word) in [
-        ("vigil-15", 1, "vigil-15"),
-        ("baseline-15gb", 3, "1 NVM sets"),
-        ("vigil-15gb", 5, "4 NVM sets"),
-    ] {
-        let scratch = Scratch::new();
-        match Store::open_over(&scratch.directories(directories), &options(name)) {
-            Err(Error::Invalid(words)) => assert!(words.contains(word), "{words}"),
-            other => panic!("{:?}", other.map(drop)),
-        }
-    }
-    // A drive without windows takes reads and writes. A drive smaller than the requested capacity
-    // makes the store smaller.
-    let scratch = Scratch::new();
-    let large = Options { capacity_bytes: 1 << 40, ..options("baseline-15gb") };
-    let store = Store::open(scratch.path(), &large).unwrap_or_else(|error| panic!("{error}"));
-    put(&store, 0..1_000, Durability::Group);
-    check(&store, 0..1_000, "on one set");
-    assert!(store.inside().capacity_bytes <= 16 << 30);
-}
-
-#[test]
 fn windows_take_three_directories_and_drives_that_have_them() {
     let scratch = Scratch::new();
     match Store::open(scratch.path(), &rails()) {
