@@ -6,15 +6,15 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use catalogue::{CatalogueError, Entry, Loaded, Override, load_with};
 use design::Design;
+use drives::ssd::SsdProfile;
 use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
 use kvssd::DeviceProfile;
-use lab::device::Job;
-use lab::device::fio::{self, LoadedJob};
+use lab::device::fio::LoadedJob;
+use lab::device::{Job, fio};
 use lab::{
     Configuration, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
     is_block_drive,
 };
-use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
 
 use crate::overrides::Kind;

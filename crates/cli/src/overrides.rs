@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(value(text, kind).0, number, "{text}");
         }
         assert_eq!(value("memtable_bytes=1MiB", "design").1, "--set memtable_bytes=1MiB");
-        let keys = Kind::of::<ssd::SsdProfile>("device").keys;
+        let keys = Kind::of::<drives::ssd::SsdProfile>("device").keys;
         let of_drive = |path: &str, text: &str| {
             as_toml(keys.iter().find(|key| key.path == path).expect("there is one"), text)
         };

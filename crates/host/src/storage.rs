@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, BlockDevice};
+use drives::ssd::SsdProfile;
 use engine::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
 use serde::{Deserialize, Serialize};
-use ssd::SsdProfile;
 use volume::layout::Stripes;
 use volume::windows::WindowOptions;
 use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Reuse, Volume, VolumeError};

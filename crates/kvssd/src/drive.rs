@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use design::either;
+use drives::firmware::{Link, Reserve};
+use drives::nand::{Flash, FlashStats, NandArray};
 use engine::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
-use firmware::{Link, Reserve};
-use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Semaphore, Sleep};
 
 use crate::iterator_table::IteratorTable;

@@ -1,7 +1,7 @@
 //! Power cuts, and recovery.
 //!
 //! Contract: at a power cut the drive's capacitors last long enough to write the dump, and no
-//! longer. Operations in the flash end as `flash::power_cut` decides. Every acknowledged command is
+//! longer. Operations in the flash end as `drives::nand::power_cut` decides. Every acknowledged command is
 //! in the dump or durable; an unacknowledged one may be either.
 //!
 //! A dump that is missing although the drive had run is detected at the next power-up: a superblock
@@ -12,9 +12,9 @@
 
 use std::fmt;
 
+use drives::firmware::DumpError;
+use drives::nand::{CutReport, Flash, NandArray};
 use engine::{Durability, MediumError, OpenError};
-use firmware::DumpError;
-use flash::{CutReport, Flash, NandArray};
 use runtime::{Handle, Rng};
 
 use crate::drive::{Index, KvDrive};

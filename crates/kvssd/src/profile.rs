@@ -4,9 +4,9 @@
 use std::ops::RangeInclusive;
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
+use drives::firmware::HostLink;
+use drives::nand::FlashProfile;
 use engine::{Accelerator, CpuCosts};
-use firmware::HostLink;
-use flash::FlashProfile;
 use serde::{Deserialize, Serialize};
 
 /// A drive.

@@ -7,9 +7,9 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use drives::firmware::Superblocks;
+use drives::nand::{DieIndex, Flash, Geometry, PageAddress, PageReading, ReadError};
 use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
-use firmware::Superblocks;
-use flash::{DieIndex, Flash, Geometry, PageAddress, PageReading, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.

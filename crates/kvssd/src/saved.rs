@@ -18,8 +18,8 @@ mod stream;
 
 use std::io::{Read, Write};
 
+use drives::nand::{BlockAddress, Flash, Geometry, NandArray};
 use engine::NotAtRest;
-use flash::{BlockAddress, Flash, Geometry, NandArray};
 use runtime::{Carrier, Runtime, Standstill};
 
 use crate::drive::{Index, KvDrive};

@@ -4,9 +4,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use design::{IndexOptions, IndexSetup};
+use drives::firmware::Reserve;
+use drives::nand::Flash;
 use engine::{Cpu, Durability, OpenError, Planted, StoreId, Surroundings};
-use firmware::Reserve;
-use flash::Flash;
 use runtime::{Cores, Handle, Nanos};
 
 use crate::profile::DeviceProfile;

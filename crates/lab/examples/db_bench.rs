@@ -13,10 +13,10 @@
 
 mod drive;
 
+use drives::ssd::{Precondition, Ssd, SsdProfile};
 use engine::{EngineStats, Options, Value, WriteOptions};
 use limiter::LimiterOptions;
 use runtime::{Handle, Nanos, Rng, Runtime};
-use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::drive::{PAGE_BYTES, Pair, Store};
 

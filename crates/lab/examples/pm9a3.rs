@@ -15,8 +15,9 @@
 //! is the job `probe-30k` at that rate for SECONDS of virtual time; the probe runs for the last
 //! four fifths. RATES are in thousands per second, separated by commas.
 
-use lab::device::{self, Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
-use ssd::SsdProfile;
+use drives::ssd::SsdProfile;
+use lab::device;
+use lab::device::{Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
 
 /// Published latencies of reads and writes at one offered rate, in microseconds: p50, p99, p99.9,
 /// p99.99, p99.999.
@@ -165,7 +166,7 @@ fn at_rate(
     let writes: f64 = writes.sum();
     let set = &report.sets[0];
     let (was, is) = (&set.before.firmware, &set.after.firmware);
-    let programmed = |s: &ssd::SetStats| s.slots_flushed + s.slots_moved + s.slots_wasted;
+    let programmed = |s: &drives::ssd::SetStats| s.slots_flushed + s.slots_moved + s.slots_wasted;
     let amplification =
         (programmed(is) - programmed(was)) as f64 / (is.blocks_written - was.blocks_written) as f64;
     if rate == SATURATED {

@@ -6,12 +6,12 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use drives::ssd::Ssd;
 use engine::{OpenError, StoreId};
 use host::{HostStore, Media, Storage, StorageError, StoreOptions};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
 use limiter::Limited;
 use runtime::{Cores, Handle, Runtime};
-use ssd::Ssd;
 use volume::OneOrMany;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvReader, KvRecord};

@@ -12,7 +12,7 @@
 //! let reads =
 //!     StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
 //! let spec = DeviceSpec {
-//!     profile: ssd::SsdProfile::load("baseline-15gb").expect("built in"),
+//!     profile: drives::ssd::SsdProfile::load("baseline-15gb").expect("built in"),
 //!     job: Job::new("a thousand reads", vec![reads]),
 //!     seed: 1,
 //! };
@@ -63,8 +63,8 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use block::BlockDevice;
+use drives::ssd::{Ssd, SsdProfile};
 use runtime::{Handle, Runtime};
-use ssd::{Ssd, SsdProfile};
 use workload::Stop;
 
 pub use block_sizes::{BlockRange, BlockSplit};
@@ -112,7 +112,7 @@ impl DeviceSpec {
 /// Returns [`PlanError`] if the job does not fit the drive.
 pub fn check(spec: &DeviceSpec) -> Result<(), PlanError> {
     let rt = Runtime::new(spec.seed);
-    let empty = Ssd::new(&rt.handle(), &spec.profile, ssd::Precondition::Empty);
+    let empty = Ssd::new(&rt.handle(), &spec.profile, drives::ssd::Precondition::Empty);
     let job = with_traces(&spec.job)?;
     plan::plan(&job, &empty.sets()).map(drop)
 }

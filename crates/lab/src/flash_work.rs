@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flash::{Blocker, FlashStats, OperationCounts};
+use drives::nand::{Blocker, FlashStats, OperationCounts};
 use runtime::IoClass;
 
 /// Returns the operations by class, without those counted in `before`; omits classes without

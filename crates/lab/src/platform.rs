@@ -2,12 +2,12 @@
 
 use catalogue::{CatalogueError, Entry, Loaded, Override, Table, load_with};
 use design::{Design, IndexOptions};
+use drives::nand::FlashProfile;
+use drives::ssd::SsdProfile;
 use engine::Durability;
-use flash::FlashProfile;
 use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
 use kvssd::DeviceProfile;
 use limiter::LimiterOptions;
-use ssd::SsdProfile;
 
 /// The platform that a design runs on.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,19 +5,20 @@ use std::fmt::Display;
 
 use catalogue::{Entry, Loaded, Table};
 use design::Design;
+use drives::ssd::SsdProfile;
 use host::{Arrangement, JournalPlace, WindowPolicy};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use ssd::SsdProfile;
 use workload::trace::kv::KvFormat;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
-use crate::bench::{self, Before, BenchSpec, KvTrace, TraceSpec};
+use crate::bench::{Before, BenchSpec, KvTrace, TraceSpec};
 use crate::configuration::Configuration;
-use crate::device::{self, DeviceSpec, Job};
+use crate::device::{DeviceSpec, Job};
 use crate::inputs::Inputs;
 use crate::platform::{HostChoice, LoadedPlatform};
+use crate::{bench, device};
 
 /// The parts of a `result.json` that describe the run.
 #[derive(Deserialize)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use design::IndexOptions;
+use drives::nand::{FlashStats, OperationCounts};
+use drives::ssd::SetStats;
 use engine::{AcceleratorWork, CacheStats, Engine, EngineStats, HashStats, MemoryUse, TableStats};
-use flash::{FlashStats, OperationCounts};
 use host::{GetTimes, JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
 use serde::{Deserialize, Serialize};
-use ssd::SetStats;
 use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 

@@ -2,11 +2,11 @@
 
 use ::host::GetTimes;
 use design::Index;
+use drives::nand::FlashStats;
+use drives::ssd::SetStats;
 use engine::{Medium, Value};
-use flash::FlashStats;
 use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
 use limiter::LimiterStats;
-use ssd::SetStats;
 use workload::{KvIterator, KvTarget, Pair};
 
 mod host;

@@ -10,11 +10,11 @@
 
 use std::rc::Rc;
 
+use drives::ssd::{PlmProfile, PlmRules};
 use engine::{Durability, Filters, Granularity, IteratorOptions, LogSync, Options, TableOptions};
 use fuzz::from_environment;
 use host::{Arrangement, JournalPlace, Storage};
 use runtime::{Nanos, Rng};
-use ssd::{PlmProfile, PlmRules};
 use trial::{Answer, Names, World};
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{Keeper, Overflow, State, WindowOptions};

@@ -10,7 +10,7 @@ pub enum Fault {
     /// A bug in the volume or its windows.
     Volume(volume::Fault),
     /// A bug in the drives.
-    Drive(ssd::Fault),
+    Drive(drives::ssd::Fault),
 }
 
 impl Fault {
@@ -31,10 +31,10 @@ impl Fault {
     }
 
     /// Returns the bug to plant in the drives.
-    pub(crate) fn in_drive(fault: Option<Self>) -> ssd::Planted {
+    pub(crate) fn in_drive(fault: Option<Self>) -> drives::ssd::Planted {
         match fault {
             Some(Self::Drive(fault)) => plant(fault),
-            _ => ssd::Planted::default(),
+            _ => drives::ssd::Planted::default(),
         }
     }
 }

@@ -163,12 +163,12 @@ pub(crate) fn damage(rack: &Rack, set: usize, shape: &Shape, tally: &mut Tally, 
 }
 
 /// Flips bits in random flash pages. Returns the number of changed pages.
-fn flip_cells(cells: &mut flash::NandArray, rng: &mut Rng) -> u64 {
+fn flip_cells(cells: &mut drives::nand::NandArray, rng: &mut Rng) -> u64 {
     let geometry = cells.geometry();
     let pages = geometry.dies() * geometry.blocks_per_die() * geometry.pages_per_die_block();
     let tries = 1 + rng.below(60);
     let mut flip = |_: &u64| {
-        let page = flash::PageAddress(rng.below(pages.into()) as u32);
+        let page = drives::nand::PageAddress(rng.below(pages.into()) as u32);
         cells.flip_bit(page, rng.next_u64())
     };
     (0..tries).filter(|at| flip(at)).count() as u64

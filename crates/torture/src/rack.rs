@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
+use drives::ssd::{Precondition, Ssd, SsdImage, SsdProfile};
 use runtime::{Handle, IoClass, Rng};
-use ssd::{Precondition, Ssd, SsdImage, SsdProfile};
 
 /// The damage of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ fn set_id(number: u32) -> SetId {
 
 impl Rack {
     /// Creates one fresh drive.
-    pub fn format(handle: &Handle, profile: &SsdProfile, planted: ssd::Planted) -> Self {
+    pub fn format(handle: &Handle, profile: &SsdProfile, planted: drives::ssd::Planted) -> Self {
         let ssd = Ssd::with_fault(handle, profile, Precondition::Empty, planted);
         let slots = (1..=profile.sets).map(|number| Slot::new(&ssd, set_id(number)));
         Self { slots: slots.collect(), submitted: Rc::default() }
@@ -69,7 +69,7 @@ impl Rack {
 
     /// Returns a handle in which a fresh drive with one set replaces a set.
     #[must_use]
-    pub fn with_fresh(&self, handle: &Handle, slot: usize, planted: ssd::Planted) -> Self {
+    pub fn with_fresh(&self, handle: &Handle, slot: usize, planted: drives::ssd::Planted) -> Self {
         let profile = single(self.slots[slot].ssd.profile());
         let ssd = Ssd::with_fault(handle, &profile, Precondition::Empty, planted);
         let mut slots = self.slots.to_vec();
@@ -86,7 +86,7 @@ impl Rack {
     }
 
     /// Powers the drives on.
-    pub async fn recover(handle: &Handle, image: RackImage, planted: ssd::Planted) -> Self {
+    pub async fn recover(handle: &Handle, image: RackImage, planted: drives::ssd::Planted) -> Self {
         let mut drives = Vec::with_capacity(image.drives.len());
         for (profile, image) in image.drives {
             drives.push(Ssd::recover(handle, &profile, image, planted).await);
@@ -158,7 +158,7 @@ impl RackImage {
     }
 
     /// Returns the flash cells of a set.
-    pub fn cells(&mut self, slot: usize) -> &mut flash::NandArray {
+    pub fn cells(&mut self, slot: usize) -> &mut drives::nand::NandArray {
         let (drive, set, _) = &self.slots[slot];
         self.drives[*drive].1.array_mut(*set).expect("it is there")
     }

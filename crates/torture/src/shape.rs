@@ -2,11 +2,11 @@
 
 use catalogue::Entry;
 use design::IndexOptions;
+use drives::ssd::specimens::shape as drive_shapes;
+use drives::ssd::{PlmProfile, PlmRules, SsdProfile};
 use engine::{Durability, HashOptions, LogSync, MergeBy, OpenError, Options, StoreId};
 use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::specimens::shape as drives;
-use ssd::{PlmProfile, PlmRules, SsdProfile};
 use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
@@ -206,14 +206,14 @@ impl Shape {
     fn has_room_in(&mut self, extents: u64) -> Result<(), OpenError> {
         self.give_extents(extents);
         let rt = Runtime::new(0);
-        let rack = Rack::format(&rt.handle(), &self.storage.drive, ssd::Planted::default());
+        let rack = Rack::format(&rt.handle(), &self.storage.drive, drives::ssd::Planted::default());
         machine::create(&rt.handle(), self, &rack, None).map(|_| ())
     }
 
     /// Resizes each set to hold `extents` extents.
     fn give_extents(&mut self, extents: u64) {
         let blocks = extents * self.storage.host.files.extent_bytes / u64::from(block::BLOCK_BYTES);
-        drives::set_blocks(&mut self.storage.drive, blocks);
+        drive_shapes::set_blocks(&mut self.storage.drive, blocks);
         while !self.storage.drive.problems().is_empty() {
             self.storage.drive.flash.geometry.blocks_per_plane += 2;
             assert!(self.storage.drive.flash.geometry.blocks_per_plane < 10_000);
@@ -290,7 +290,7 @@ fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
 
 /// Returns a small drive with `sets` sets.
 fn drive(seed: u64, sets: u32) -> SsdProfile {
-    let mut profile = drives::Shape::of_restless_seed(seed).profile;
+    let mut profile = drive_shapes::Shape::of_restless_seed(seed).profile;
     // Sets are resized later and may be too small for a partial mapping table.
     profile.mapping = None;
     let before = profile.sets;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use design::{Design, IndexOptions};
+use drives::ssd::SsdProfile;
 use host::HostProfile;
 use lab::bench::{Before as Loaded, BenchSpec, TraceSpec};
 use lab::device::Before;
@@ -16,15 +17,14 @@ use lab::{
     Configuration, HostChoice, Inputs, LoadedPlatform, Platform, PlatformOverrides, printable,
 };
 use levelhead::Options;
-use ssd::SsdProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
 use super::arguments::BenchArguments;
 use super::trace;
-use crate::names;
-use crate::overrides::{self, Kind, Sorted};
+use crate::overrides::{Kind, Sorted};
 use crate::sweep::{Axis, Cell, Level, cells};
 use crate::values::BenchWindows;
+use crate::{names, overrides};
 
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";

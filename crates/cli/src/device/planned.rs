@@ -4,16 +4,16 @@ use std::path::Path;
 
 use anyhow::Context;
 use catalogue::Override;
-use lab::Inputs;
+use drives::ssd::SsdProfile;
 use lab::device::fio::LoadedJob;
-use lab::device::{self, DeviceSpec, Job};
+use lab::device::{DeviceSpec, Job};
+use lab::{Inputs, device};
 use serde_json::json;
-use ssd::SsdProfile;
 
 use super::DeviceArguments;
-use crate::overrides::{self, Kind, Sorted};
-use crate::sweep::{self, Axis, Level, cells};
-use crate::{names, output};
+use crate::overrides::{Kind, Sorted};
+use crate::sweep::{Axis, Level, cells};
+use crate::{names, output, overrides, sweep};
 
 const DEFAULT_JOB: &str = "mixed-70-30";
 

@@ -59,7 +59,7 @@ fn assert_keys<T: Entry>(heading: &str) {
 fn every_key_of_every_file_is_in_the_reference() {
     assert_keys::<design::Design>("Designs");
     assert_keys::<kvssd::DeviceProfile>("KV drives");
-    assert_keys::<ssd::SsdProfile>("Block drives");
+    assert_keys::<drives::ssd::SsdProfile>("Block drives");
     assert_keys::<host::HostProfile>("Hosts");
     assert_keys::<lab::Configuration>("Configurations");
     assert_keys::<lab::device::Job>("Jobs");

@@ -10,9 +10,9 @@ use block::nvme::{
     Thresholds, WindowSelect, WindowStatus,
 };
 use block::{BlockDevice, Force};
+use drives::ssd::{AdminCommand, Precondition, Ssd, SsdProfile};
 use files::{Admin, FileDevice, FileOptions, Plm, PlmError};
 use runtime::{AdminCompletion, AdminDwords, IoClass, Nanos, RealOptions, Runtime};
-use ssd::{AdminCommand, Precondition, Ssd, SsdProfile};
 
 use crate::scratch::Scratch;
 

@@ -8,8 +8,8 @@
 use std::rc::Rc;
 
 use design::IndexOptions;
+use drives::nand::Flash;
 use engine::{ColumnOptions, Durability, Filters, LogSync, Options};
-use flash::Flash;
 use kvssd::{DriveOptions, KvDrive};
 use runtime::{IoClass, Nanos, Rng, Runtime};
 use trial::{Names, World};
@@ -83,7 +83,13 @@ impl Scenario {
     }
 
     /// Powers up with the given cells and reads everything.
-    fn check(&self, array: flash::NandArray, world: &Rc<World>, operation: u64, where_: &str) {
+    fn check(
+        &self,
+        array: drives::nand::NandArray,
+        world: &Rc<World>,
+        operation: u64,
+        where_: &str,
+    ) {
         let Self { name, shape, .. } = self;
         Machine::recover(operation, &shape.device, self.options(), array)
             .and_then(|machine| check_all(&machine, world))

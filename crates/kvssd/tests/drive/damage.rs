@@ -42,7 +42,7 @@ fn damage_is_caught_by(
         drive.flash().with_array(|array| {
             for _ in 0..200 {
                 let page = rng.below(u64::from(array.geometry().pages())) as u32;
-                array.flip_bit(flash::PageAddress(page), rng.next_u64());
+                array.flip_bit(drives::nand::PageAddress(page), rng.next_u64());
             }
         });
         let mut damaged = 0;
@@ -114,15 +114,15 @@ pub(crate) fn misplaced_pages_are_caught(seed: u64, fault: Option<Fault>) -> Res
 }
 
 /// Returns every written page and its contents.
-fn images(drive: &KvDrive) -> Vec<(flash::PageAddress, PageImage)> {
+fn images(drive: &KvDrive) -> Vec<(drives::nand::PageAddress, PageImage)> {
     drive.flash().with_array(|array| {
-        let pages = (0..array.geometry().pages()).map(flash::PageAddress);
+        let pages = (0..array.geometry().pages()).map(drives::nand::PageAddress);
         pages.filter_map(|page| Some((page, array.read(page).ok()?))).collect()
     })
 }
 
 /// Simulates lost writes (one in ten pages) and misdirected writes (another one in ten).
-fn misplace(drive: &KvDrive, before: Vec<(flash::PageAddress, PageImage)>, rng: &mut Rng) {
+fn misplace(drive: &KvDrive, before: Vec<(drives::nand::PageAddress, PageImage)>, rng: &mut Rng) {
     let now = images(drive);
     drive.flash().with_array(|array| {
         for (page, image) in before {
@@ -173,7 +173,7 @@ enum Target {
 /// Flips bits in every page of that kind.
 fn damage_all(drive: &KvDrive, target: Target) {
     let pages = drive.flash().with_array(|array| array.geometry().pages());
-    for page in (0..pages).map(flash::PageAddress) {
+    for page in (0..pages).map(drives::nand::PageAddress) {
         drive.flash().with_array(|array| {
             let Ok(image) = array.read(page) else { return };
             let is_index = image.bytes().get(22).is_some_and(|kind| INDEX_KINDS.contains(kind));
@@ -256,7 +256,7 @@ fn a_drive_whose_newest_dump_is_damaged_does_not_come_back_as_it_was_before() {
         }
         let mut array = array.expect("it lost power");
         // The second dump is at the very beginning of the drive.
-        array.flip_bit(flash::PageAddress(0), rng.next_u64());
+        array.flip_bit(drives::nand::PageAddress(0), rng.next_u64());
         let error = Machine::recover(seed, &device, with_fault(None), array).err();
         let text = error.expect("a write would be lost").to_string();
         assert!(text.contains("dump of the drive's memory is damaged"), "seed {seed}: {text}");

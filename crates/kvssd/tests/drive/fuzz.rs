@@ -3,8 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use drives::nand::{NandArray, PageAddress};
 use engine::Value;
-use flash::{NandArray, PageAddress};
 use kvssd::StoreMode;
 use runtime::{Nanos, PageImage, Rng};
 use trial::{Names, World};

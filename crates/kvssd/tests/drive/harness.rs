@@ -2,8 +2,8 @@
 //! thousand commands.
 
 use design::IndexOptions;
+use drives::nand::{CutReport, Flash, NandArray};
 use engine::{Durability, Engine, Fault, Filters, Granularity, HashOptions, Options, TableOptions};
-use flash::{CutReport, Flash, NandArray};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff, RawFlash, RecoverError};
 use runtime::{JoinHandle, Rng, Runtime};
 use trial::Complaint;

@@ -388,7 +388,7 @@ fn damage_ahead_shows_when_a_command_comes_to_it_and_not_before() {
             let pages = drive.flash().with_array(|array| array.geometry().pages());
             drive.flash().with_array(|array| {
                 // Segments that contain key 300 and the keys after it, and no others.
-                for page in (0..pages).map(flash::PageAddress) {
+                for page in (0..pages).map(drives::nand::PageAddress) {
                     let Ok(image) = array.read(page) else { continue };
                     let is_index = image.bytes().get(8) == Some(&1);
                     if is_index && image.bytes().windows(7).any(|part| part == b"key0003") {

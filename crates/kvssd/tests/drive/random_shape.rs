@@ -1,11 +1,11 @@
 //! Random drives, designs and loads: every user option, with values that no preset has.
 
 use design::IndexOptions;
+use drives::nand::{Geometry, Suspend};
 use engine::{
     ColumnOptions, Durability, Filters, HashOptions, MergeBy, OpenError, Options, Preemption,
     TableOptions,
 };
-use flash::{Geometry, Suspend};
 use kvssd::{DeviceProfile, KvDrive, SetupError};
 use runtime::{Nanos, Rng, Runtime};
 use trial::Names;

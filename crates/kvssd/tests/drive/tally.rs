@@ -3,8 +3,8 @@
 use std::fmt;
 
 use design::IndexOptions;
+use drives::nand::CutReport;
 use engine::MergeBy;
-use flash::CutReport;
 use kvssd::KvDrive;
 
 use crate::shape::Shape;

@@ -3,11 +3,11 @@
 //! memtables, times from one extreme to the other, keys that differ only in their last bytes.
 
 use design::IndexOptions;
+use drives::nand::Geometry;
 use engine::sizing::LevelSizing;
 use engine::{
     Durability, Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options, TableOptions,
 };
-use flash::Geometry;
 use kvssd::DeviceProfile;
 use runtime::{Nanos, Rng};
 use trial::Names;

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use block::nvme::SetId;
+use drives::ssd::{Ssd, SsdProfile};
 use engine::{Cpu, CpuCosts, Engine, Options, Setup, StoreId, Surroundings};
 use limiter::{Limited, LimiterOptions};
 use runtime::{Cores, Handle, Nanos};
-use ssd::{Ssd, SsdProfile};
 use volume::{BlockRange, RangeOptions, Reuse};
 
 pub(crate) type Drive = Limited<BlockRange<Ssd>>;

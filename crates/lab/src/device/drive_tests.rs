@@ -1,7 +1,7 @@
 //! Jobs on simulated drives, compared with calculations.
 
 use block::BLOCK_BYTES;
-use ssd::SsdProfile;
+use drives::ssd::SsdProfile;
 use workload::LatencySummary;
 
 use super::{

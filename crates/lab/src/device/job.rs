@@ -28,8 +28,8 @@
 
 use block::nvme::WindowSelect;
 use catalogue::{CatalogueError, Entry};
+use drives::ssd::Precondition;
 use serde::Deserialize;
-use ssd::Precondition;
 use workload::trace::TraceError;
 
 use super::replay::Trace;

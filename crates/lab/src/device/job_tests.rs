@@ -1,7 +1,7 @@
 //! Job files: their meaning, and the errors for invalid ones.
 
 use block::BlockDevice;
-use ssd::{Precondition, Ssd, SsdProfile};
+use drives::ssd::{Precondition, Ssd, SsdProfile};
 
 use super::{
     Arrivals, Before, BlockRange, BlockSplit, Distribution, Extent, Job, Rw, SetChoice, StreamSpec,

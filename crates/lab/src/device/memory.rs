@@ -58,7 +58,7 @@ fn blocks_written(stream: &StreamSpec, link_bytes_per_second: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ssd::SsdProfile;
+    use drives::ssd::SsdProfile;
 
     use super::super::Job;
     use super::*;

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, SetShape};
+use drives::ssd::SsdProfile;
 use runtime::Nanos;
-use ssd::SsdProfile;
 use workload::trace::TraceError;
 
 use super::addresses::Addresses;

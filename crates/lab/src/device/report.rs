@@ -1,8 +1,8 @@
 //! The results of a job, as plain data.
 
 use block::nvme::{SetId, WindowStatus};
+use drives::ssd::SetReport;
 use runtime::Nanos;
-use ssd::SetReport;
 use workload::{Latencies, LatencySummary};
 
 use super::job::WindowName;

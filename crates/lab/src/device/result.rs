@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use block::BLOCK_BYTES;
+use drives::ssd::SetReport;
 use runtime::Nanos;
 use serde::Serialize;
-use ssd::SetReport;
 use workload::trace::block::BlockFormat;
 use workload::{Latencies, LatencySummary};
 

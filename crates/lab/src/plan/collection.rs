@@ -1,8 +1,8 @@
 //! Estimates for a drive that is filled as laid out: the writes of garbage collection, and the
 //! space that objects leave empty.
 
+use drives::ssd::victim_share;
 use engine::sizing::pair::Pair;
-use ssd::victim_share;
 
 use super::LevelsPlan;
 use crate::units::count_text;

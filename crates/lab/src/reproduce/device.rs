@@ -4,17 +4,16 @@
 
 mod experiments;
 
+use drives::ssd::SsdProfile;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use ssd::SsdProfile;
 
 use super::device_arithmetic::Bounds;
 use super::device_measured::{Alternating, Lockdown, Measured, Point, Stretches, Watched};
 use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
-use super::settings;
 use super::stand::Failure;
-use super::{Plan, Scale};
+use super::{Plan, Scale, settings};
 
 /// The prototype, and the drive that became the prototype.
 pub(super) const PROTOTYPE: &str = "vigil-1.92tb";

@@ -1,7 +1,7 @@
 //! Throughput of a block drive by arithmetic, as a check of the model.
 
 use block::BLOCK_BYTES;
-use ssd::SsdProfile;
+use drives::ssd::SsdProfile;
 
 /// Upper bounds of the rate of 4 KiB reads, in reads per second.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
+use drives::ssd::Ssd;
 use runtime::{Handle, IoClass, Nanos, Rng};
-use ssd::Ssd;
 
 use super::stand::Failure;
 

@@ -1,6 +1,6 @@
 //! Statistics of a series of reads.
 
-use flash::{Blocker, FlashStats};
+use drives::nand::{Blocker, FlashStats};
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
 

@@ -155,9 +155,9 @@ fn of_clients(clients: &ClientOptions) -> Value {
 #[cfg(test)]
 mod tests {
     use design::Design;
+    use drives::ssd::SsdProfile;
     use host::HostProfile;
     use kvssd::DeviceProfile;
-    use ssd::SsdProfile;
 
     use super::*;
 

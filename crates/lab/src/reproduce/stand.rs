@@ -3,8 +3,8 @@
 use std::io::{BufWriter, Read, Write};
 
 use design::IndexOptions;
+use drives::nand::FlashStats;
 use engine::{EngineStats, IteratorStats};
-use flash::FlashStats;
 use hdrhistogram::Histogram;
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
 use runtime::{IoClass, Nanos, Runtime};
@@ -303,8 +303,8 @@ impl Phase {
     pub(super) fn share_behind_writes(&self) -> f64 {
         let reads = |stats: &FlashStats, blocker| stats.waits(blocker).reads;
         let of = |blocker| reads(&self.flash, blocker) - reads(&self.flash_before, blocker);
-        let behind = of(flash::Blocker::Program) + of(flash::Blocker::Erase);
-        let all = behind + of(flash::Blocker::None) + of(flash::Blocker::Read);
+        let behind = of(drives::nand::Blocker::Program) + of(drives::nand::Blocker::Erase);
+        let all = behind + of(drives::nand::Blocker::None) + of(drives::nand::Blocker::Read);
         behind as f64 / all.max(1) as f64
     }
 }

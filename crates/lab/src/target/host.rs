@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use design::Index;
+use drives::nand::FlashStats;
+use drives::ssd::{SetReport, SetStats, Ssd};
 use engine::{EngineError, Value};
-use flash::FlashStats;
 use host::{GetTimes, HostIterator, HostStore};
 use limiter::{Limited, LimiterStats};
-use ssd::{SetReport, SetStats, Ssd};
 use volume::{BlockRange, OneOrMany};
 use workload::{KvIterator, KvTarget, Pair};
 

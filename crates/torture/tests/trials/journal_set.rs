@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use drives::ssd::Planted;
 use engine::{EngineError, Failure, LogSync, MediumError, OpenError, StoreId, Value};
 use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::Planted;
 use torture::machine::Machine;
 use torture::rack::{Rack, RackImage};
 use torture::{Shape, Store, machine};

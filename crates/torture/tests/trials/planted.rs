@@ -3,10 +3,10 @@
 //! `LEVELHEAD_FAULT=N` plants only the bug with the number N in the output of the test.
 //! `LEVELHEAD_SEED=N` runs one trial.
 
+use drives::ssd::Fault as InDrive;
 use engine::Fault as InEngine;
 use fuzz::from_environment;
 use host::{Arrangement, JournalPlace};
-use ssd::Fault as InDrive;
 use torture::{Fault, Shape, outcome};
 use trial::Kind;
 use volume::Fault as InVolume;

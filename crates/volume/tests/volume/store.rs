@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use block::nvme::SetId;
+use drives::nand::{FlashProfile, Geometry};
+use drives::ssd::{Precondition, Ssd, SsdProfile};
 use engine::{
     Cpu, CpuCosts, Durability, Engine, ExtentId, Medium, Options as TreeOptions, PageNo,
     Setup as TreeSetup, StoreId, Surroundings, Value, WriteOptions,
 };
-use flash::{FlashProfile, Geometry};
 use runtime::{Cores, Handle, IoClass, Nanos, Rng, Runtime};
-use ssd::{Precondition, Ssd, SsdProfile};
 use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Reuse, Setup, Volume};
 
 const SETS: u16 = 3;
@@ -148,7 +148,7 @@ fn a_store_survives_a_power_cut_and_the_loss_of_a_set() {
         let handle = rt.handle();
         let cores = Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000)));
         rt.block_on(async move {
-            let ssd = Ssd::recover(&handle, &profile, image, ssd::Planted::default()).await;
+            let ssd = Ssd::recover(&handle, &profile, image, drives::ssd::Planted::default()).await;
             if seed > 0 {
                 ssd.fail_set(set_id(seed as u16)).expect("there is one");
             }

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use drives::ssd::{Precondition, Ssd, SsdProfile};
 use engine::{ExtentId, Medium, PageNo, Stream};
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage, Rng, Runtime};
-use ssd::{Precondition, Ssd, SsdProfile};
 use volume::windows::{State, WindowOptions, WindowStats};
 use volume::{BlockRange, Volume, parity};
 
@@ -199,7 +199,7 @@ fn what_was_synced_survives_a_power_cut_and_the_loss_of_a_set() {
         let handle = rt.handle();
         let cores = Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000)));
         rt.block_on(async move {
-            let planted = ssd::Planted::default();
+            let planted = drives::ssd::Planted::default();
             let ssd = Ssd::recover(&handle, &profile(), image, planted).await;
             if seed > 2 {
                 ssd.fail_set(store::set_id((seed % 3) as u16)).expect("there is one");

@@ -2,12 +2,13 @@
 
 use block::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
 use block::{BLOCK_BYTES, BlockDevice};
-use flash::FlashStats;
+use drives::nand::FlashStats;
+use drives::ssd::{Precondition, Ssd};
 use runtime::{Nanos, Runtime};
-use ssd::{Precondition, Ssd};
 
 use super::{BASELINE, DEPTHS, LOCKDOWN_MB, PROTOTYPE, SMALL_BASELINE, STRETCHES, Size, profile};
-use crate::reproduce::device_clients::{self as clients, Clock, Place, Sample};
+use crate::reproduce::device_clients as clients;
+use crate::reproduce::device_clients::{Clock, Place, Sample};
 use crate::reproduce::device_measured::{Alternating, Lockdown, Point, Stretches, Watched};
 use crate::reproduce::device_samples::{Latency, Met, over_time};
 use crate::reproduce::stand::Failure;

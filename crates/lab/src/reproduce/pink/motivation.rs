@@ -12,25 +12,25 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use design::Design;
+use drives::ssd::SsdProfile;
 use host::{HostProfile, Storage};
 use kvssd::DeviceProfile;
 use serde::Deserialize;
 use serde_json::json;
-use ssd::SsdProfile;
 use workload::{ClientOptions, OpKind, RunReport, Stop};
 
 use super::system::{Cell, Change, System, cell, device, sized, stand_spec};
 use super::{SYSTEMS, Size};
-use crate::bench::{self, BenchSpec, Observer};
-use crate::device::{self as jobs_on_drives, Before, DeviceSpec, Direction, StreamSpec};
+use crate::bench::{BenchSpec, Observer};
+use crate::device::{Before, DeviceSpec, Direction, StreamSpec};
 use crate::platform::{DEFAULT_HOST, Platform};
-use crate::reproduce::Plan;
 use crate::reproduce::benched::{Nobody, divided};
 use crate::reproduce::distribution::Distribution;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
-use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand};
+use crate::reproduce::{Plan, settings};
+use crate::{bench, device as jobs_on_drives};
 
 /// Reads of random keys, as in `KVBench`.
 pub(in crate::reproduce) const READS_OF_KEYS: &str = "kvbench-read";
