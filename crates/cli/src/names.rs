@@ -5,16 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use catalogue::{CatalogueError, Entry, Loaded, Override, load_with};
-use design::Design;
 use drives::ssd::SsdProfile;
-use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
-use kvssd::DeviceProfile;
 use lab::device::fio::LoadedJob;
 use lab::device::{Job, fio};
 use lab::{
     Configuration, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
     is_block_drive,
 };
+use stacks::design::Design;
+use stacks::host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
+use stacks::kvssd::DeviceProfile;
 use workload::{BUILTIN_NAMES, Properties};
 
 use crate::overrides::Kind;

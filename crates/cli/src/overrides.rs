@@ -211,8 +211,8 @@ mod tests {
         let settings: Vec<Setting> =
             texts.iter().map(|text| Setting::parse(text).unwrap()).collect();
         let kinds = [
-            Kind::of::<design::Design>("design"),
-            Kind::of::<kvssd::DeviceProfile>("device"),
+            Kind::of::<stacks::design::Design>("design"),
+            Kind::of::<stacks::kvssd::DeviceProfile>("device"),
             Kind::of::<lab::device::Job>("job"),
         ];
         sort(&settings, &kinds, &["recordcount", "target"])

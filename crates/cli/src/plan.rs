@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use design::{Design, IndexOptions};
-use kvssd::DeviceProfile;
-use lab::parse_count_in;
-use lab::plan::{self, PlanSpec};
+use lab::plan::PlanSpec;
+use lab::{parse_count_in, plan};
+use stacks::design::{Design, IndexOptions};
+use stacks::kvssd::DeviceProfile;
 
-use crate::overrides::{self, Kind, Setting};
-use crate::{names, output, values};
+use crate::overrides::{Kind, Setting};
+use crate::{names, output, overrides, values};
 
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]

@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
-use lab::{bytes_text, printable};
+use lab::reproduce::{Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
+use lab::{bytes_text, printable, reproduce};
 
-use crate::host::{self, Stopwatch};
+use crate::host::Stopwatch;
 use crate::simulations::{Simulations, Take, Taken};
-use crate::{files, interrupt, memory, output, progress, values};
+use crate::{files, host, interrupt, memory, output, progress, values};
 
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]

@@ -9,8 +9,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use kept::Kept;
 use lab::compare::{Finished, Lack, SideBySide};
-use lab::reproduce::{self, Job, Simulation, Watcher};
+use lab::reproduce;
+use lab::reproduce::{Job, Simulation, Watcher};
 use serde_json::{Value, json};
 use workload::Stop;
 
@@ -19,7 +21,7 @@ use crate::reproduce::{Ended, Progress, threads_words};
 use crate::results::ResultArguments;
 use crate::sweep::Combination;
 use crate::{files, host, interrupt, memory, output, progress};
-use kept::Kept;
+
 pub(crate) use kept::{FAILURE, SWEEP};
 use outcome::{Outcome, Row};
 

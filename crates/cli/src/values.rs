@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use lab::device::Before;
 use lab::{parse_count_in, parse_span_in};
+use stacks::host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use workload::trace::kv::KvFormat;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 

@@ -15,8 +15,8 @@ mod drive;
 
 use drives::ssd::{Precondition, Ssd, SsdProfile};
 use engine::{EngineStats, Options, Value, WriteOptions};
-use limiter::LimiterOptions;
 use runtime::{Handle, Nanos, Rng, Runtime};
+use stacks::limiter::LimiterOptions;
 
 use crate::drive::{PAGE_BYTES, Pair, Store};
 

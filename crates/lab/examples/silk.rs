@@ -17,8 +17,8 @@ use std::rc::Rc;
 use drives::ssd::{Precondition, Ssd, SsdProfile};
 use engine::{Filters, Medium, Options, PageNo, Preemption, TableOptions, Value, WriteOptions};
 use hdrhistogram::Histogram;
-use limiter::LimiterOptions;
 use runtime::{Handle, IoClass, Nanos, Rng, Runtime, join_all};
+use stacks::limiter::LimiterOptions;
 
 use crate::drive::{Drive, PAGE_BYTES, Pair, Store};
 

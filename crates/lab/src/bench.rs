@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use drives::ssd::Ssd;
 use engine::{OpenError, StoreId};
-use host::{HostStore, Media, Storage, StorageError, StoreOptions};
-use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
-use limiter::Limited;
 use runtime::{Cores, Handle, Runtime};
+use stacks::host::{HostStore, Media, Storage, StorageError, StoreOptions};
+use stacks::kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
+use stacks::limiter::Limited;
 use volume::OneOrMany;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvReader, KvRecord};
@@ -456,7 +456,7 @@ fn not_begun((loaded, of): (u64, u64), throughput: f64, put: LatencySummary) -> 
 pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchError> {
     let Some(error) = &load.first_error else { return Ok(()) };
     let (done, of) = (count_text(load.operations), count_text(records));
-    let is_full = error.contains(&kvssd::Status::CapacityExceeded.to_string());
+    let is_full = error.contains(&stacks::kvssd::Status::CapacityExceeded.to_string());
     let hint = if is_full && load.operations > 0 {
         format!(" (it is full: some --records {} go in)", fit::rounded(load.operations))
     } else {

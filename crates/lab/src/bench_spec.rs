@@ -1,15 +1,15 @@
 //! The specification of a bench.
 
-use design::Design;
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
+use stacks::design::Design;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvFormat, KvSurvey};
 use workload::{ClientOptions, CoreWorkload};
 
-use crate::device;
 use crate::platform::Platform;
-use crate::traces::{self, TraceInput};
+use crate::traces::TraceInput;
+use crate::{device, traces};
 
 /// The workload of a bench, the design and platform under it, and the options of the run.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@
 //! determines everything that a comparison keeps equal.
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
-use design::Design;
-use host::{Arrangement, JournalPlace, WindowPolicy};
 use serde::Deserialize;
+use stacks::design::Design;
+use stacks::host::{Arrangement, JournalPlace, WindowPolicy};
 
 use crate::platform::HostChoice;
 

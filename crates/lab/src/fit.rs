@@ -1,9 +1,9 @@
 //! Checks by arithmetic whether a bench can end, before any work: lengths of keys and values, space
 //! on the drive, memory of this machine, virtual time.
 
-use design::IndexOptions;
 use engine::sizing;
 use engine::sizing::pair::Pair;
+use stacks::design::IndexOptions;
 use workload::{CoreWorkload, Pace, ValueForm};
 
 use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
@@ -273,7 +273,7 @@ pub fn judge_memory(needed: u64, available: u64, advice: &str) -> MemoryVerdict 
 
 #[cfg(test)]
 mod tests {
-    use design::Design;
+    use stacks::design::Design;
     use workload::{ClientOptions, builtin};
 
     use super::*;

@@ -1,13 +1,13 @@
 //! The platform of a design: a KV drive, or a host with a block drive.
 
 use catalogue::{CatalogueError, Entry, Loaded, Override, Table, load_with};
-use design::{Design, IndexOptions};
 use drives::nand::FlashProfile;
 use drives::ssd::SsdProfile;
 use engine::Durability;
-use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
-use kvssd::DeviceProfile;
-use limiter::LimiterOptions;
+use stacks::design::{Design, IndexOptions};
+use stacks::host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
+use stacks::kvssd::DeviceProfile;
+use stacks::limiter::LimiterOptions;
 
 /// The platform that a design runs on.
 #[derive(Clone, Debug, PartialEq)]

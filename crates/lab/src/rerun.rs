@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use catalogue::{Entry, Loaded, Table};
-use design::Design;
 use drives::ssd::SsdProfile;
-use host::{Arrangement, JournalPlace, WindowPolicy};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use stacks::design::Design;
+use stacks::host::{Arrangement, JournalPlace, WindowPolicy};
 use workload::trace::kv::KvFormat;
 use workload::{ClientOptions, CoreWorkload, Properties};
 

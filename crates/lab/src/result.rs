@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use engine::{CacheStats, IteratorStats, TableStats};
-use limiter::LimiterStats;
 use serde::{Deserialize, Serialize};
+use stacks::limiter::LimiterStats;
 use workload::LatencySummary;
 
 use crate::ageing::AgeingResult;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use design::IndexOptions;
 use drives::nand::{FlashStats, OperationCounts};
 use drives::ssd::SetStats;
 use engine::{AcceleratorWork, CacheStats, Engine, EngineStats, HashStats, MemoryUse, TableStats};
-use host::{GetTimes, JournalPlace, Storage};
-use limiter::{LimiterOptions, LimiterStats};
 use serde::{Deserialize, Serialize};
+use stacks::design::IndexOptions;
+use stacks::host::{GetTimes, JournalPlace, Storage};
+use stacks::limiter::{LimiterOptions, LimiterStats};
 use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 

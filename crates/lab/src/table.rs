@@ -17,6 +17,7 @@ use crate::late::fell_behind;
 use crate::resolution;
 use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
+
 pub(crate) use store::time;
 
 /// Returns the whole result as text.

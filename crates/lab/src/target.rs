@@ -1,12 +1,12 @@
 //! Platforms of designs, as targets of workloads and as sources of counters.
 
-use ::host::GetTimes;
-use design::Index;
 use drives::nand::FlashStats;
 use drives::ssd::SetStats;
 use engine::{Medium, Value};
-use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
-use limiter::LimiterStats;
+use stacks::design::Index;
+use stacks::host::GetTimes;
+use stacks::kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
+use stacks::limiter::LimiterStats;
 use workload::{KvIterator, KvTarget, Pair};
 
 mod host;
@@ -114,7 +114,10 @@ const REPLY_BYTES: u64 = 512 << 10;
 
 impl DriveIterator {
     /// Returns the answer of a command. If the drive answers [`Status::AskAgain`], repeats Next.
-    async fn answer(&self, first: Result<kvssd::Pair, Status>) -> Result<Option<Pair>, Status> {
+    async fn answer(
+        &self,
+        first: Result<stacks::kvssd::Pair, Status>,
+    ) -> Result<Option<Pair>, Status> {
         let mut answer = first;
         while answer == Err(Status::AskAgain) {
             answer = self.drive.next(self.handle).await;

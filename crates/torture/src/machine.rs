@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use engine::{OpenError, StoreId};
-use host::{HostStore, Media, StorageError};
 use runtime::{Handle, Rng, Runtime};
+use stacks::host::{HostStore, Media, StorageError};
 use volume::Volume;
 
 use crate::fault::Fault;

@@ -1,12 +1,14 @@
 //! The drives, hosts, designs and loads of trials.
 
 use catalogue::Entry;
-use design::IndexOptions;
 use drives::ssd::specimens::shape as drive_shapes;
 use drives::ssd::{PlmProfile, PlmRules, SsdProfile};
 use engine::{Durability, HashOptions, LogSync, MergeBy, OpenError, Options, StoreId};
-use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
 use runtime::{Nanos, Rng, Runtime};
+use stacks::design::IndexOptions;
+use stacks::host::{
+    Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy,
+};
 use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};

@@ -1,7 +1,7 @@
 //! A store on either kind of medium, as clients see it.
 
 use engine::{EngineError, LogSync, Value};
-use host::{HostIterator, HostStore};
+use stacks::host::{HostIterator, HostStore};
 use trial::{Complaint, Kind};
 use volume::{BlockRange, Volume};
 

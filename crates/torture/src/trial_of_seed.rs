@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use engine::{MediumError, OpenError};
-use host::JournalPlace;
 use runtime::{Nanos, Rng};
+use stacks::host::JournalPlace;
 use trial::{Answer, Complaint, Kind, World};
 use volume::windows::Overflow;
 

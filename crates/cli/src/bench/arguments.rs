@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use host::{Arrangement, JournalPlace};
 use lab::device::Before;
+use stacks::host::{Arrangement, JournalPlace};
 use workload::trace::kv::KvFormat;
 
 use crate::overrides::Setting;

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use host::WindowPolicy;
 use lab::bench::BenchError;
 use levelhead::{Options, Store, Windows};
+use stacks::host::WindowPolicy;
 
 use super::arguments::BenchArguments;
-use super::spec;
-use super::{Progress, end};
+use super::{Progress, end, spec};
 use crate::host::{Drives, cores};
 use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
-use design::{Design, IndexOptions};
 use drives::ssd::SsdProfile;
-use host::HostProfile;
 use lab::bench::{Before as Loaded, BenchSpec, TraceSpec};
 use lab::device::Before;
 use lab::live::LiveSpec;
@@ -17,6 +15,8 @@ use lab::{
     Configuration, HostChoice, Inputs, LoadedPlatform, Platform, PlatformOverrides, printable,
 };
 use levelhead::Options;
+use stacks::design::{Design, IndexOptions};
+use stacks::host::HostProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
 use super::arguments::BenchArguments;

@@ -57,10 +57,10 @@ fn assert_keys<T: Entry>(heading: &str) {
 
 #[test]
 fn every_key_of_every_file_is_in_the_reference() {
-    assert_keys::<design::Design>("Designs");
-    assert_keys::<kvssd::DeviceProfile>("KV drives");
+    assert_keys::<stacks::design::Design>("Designs");
+    assert_keys::<stacks::kvssd::DeviceProfile>("KV drives");
     assert_keys::<drives::ssd::SsdProfile>("Block drives");
-    assert_keys::<host::HostProfile>("Hosts");
+    assert_keys::<stacks::host::HostProfile>("Hosts");
     assert_keys::<lab::Configuration>("Configurations");
     assert_keys::<lab::device::Job>("Jobs");
 }

@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use block::BlockDevice;
-use design::Design;
 use engine::{ExtentId, LogSync, Medium, PageNo, StoreId, Stream, Value};
 use files::{FileDevice, FileError, FileOptions};
-use host::{HostProfile, HostStore, Media, StoreOptions};
 use runtime::{
     Cores, Handle, IoChoice, IoClass, Nanos, PageImage, RealOptions, Rng, Runtime, Shared,
 };
+use stacks::design::Design;
+use stacks::host::{HostProfile, HostStore, Media, StoreOptions};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::scratch::{Scratch, runtime, ways};

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use block::nvme::SetId;
 use drives::ssd::{Ssd, SsdProfile};
 use engine::{Cpu, CpuCosts, Engine, Options, Setup, StoreId, Surroundings};
-use limiter::{Limited, LimiterOptions};
 use runtime::{Cores, Handle, Nanos};
+use stacks::limiter::{Limited, LimiterOptions};
 use volume::{BlockRange, RangeOptions, Reuse};
 
 pub(crate) type Drive = Limited<BlockRange<Ssd>>;

@@ -12,10 +12,10 @@ use std::io;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::rc::Rc;
 
-use design::IndexOptions;
-use kvssd::{DeviceProfile, KvDrive, SavedDrive};
 use runtime::{Carrier, Nanos, Runtime};
 use serde::{Deserialize, Serialize};
+use stacks::design::IndexOptions;
+use stacks::kvssd::{DeviceProfile, KvDrive, SavedDrive};
 use workload::{Session, Stop};
 
 use super::{

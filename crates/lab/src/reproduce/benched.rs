@@ -1,6 +1,6 @@
 //! Helpers of the reproductions that use the bench.
 
-use design::Design;
+use stacks::design::Design;
 
 use crate::bench::Observer;
 

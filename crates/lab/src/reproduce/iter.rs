@@ -2,12 +2,12 @@
 //! outstanding request. Each stand holds values of one size in one layout; the prefetch degree and
 //! the index prefetch change between runs.
 
-use design::{Design, IndexOptions};
 use engine::{ColumnOptions, Engine, IteratorOptions, Options};
-use kvssd::{DeviceProfile, IteratorHandle, RawFlash};
 use runtime::IoClass;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use stacks::design::{Design, IndexOptions};
+use stacks::kvssd::{DeviceProfile, IteratorHandle, RawFlash};
 use workload::{CoreWorkload, Properties};
 
 use super::iter_bounds::Board;
@@ -16,9 +16,8 @@ use super::iter_measured::{
 };
 use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
-use super::settings;
 use super::stand::{Failure, Stand, StandSpec};
-use super::{Plan, Scale};
+use super::{Plan, Scale, settings};
 
 /// The board of the paper's group.
 pub(super) const DEVICE: &str = "cosmos-plus-4ch";

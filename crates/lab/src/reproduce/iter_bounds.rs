@@ -4,7 +4,7 @@
 //! read of its value, one after the other. A Next whose value was prefetched long before takes the
 //! time of firmware and host, or the time that the channels need for a value, whichever is longer.
 
-use kvssd::DeviceProfile;
+use stacks::kvssd::DeviceProfile;
 
 /// Times of a board, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,10 +4,10 @@
 //! Keys are those of files and properties that users write, not the names of Rust fields. Default
 //! values are left out, so that a new option with a default does not change the settings.
 
-use design::IndexOptions;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use stacks::design::IndexOptions;
 use workload::{Arrivals, ClientOptions, CoreWorkload, Pace};
 
 use super::stand::StandSpec;
@@ -115,7 +115,7 @@ fn of_platform(platform: &Platform) -> Value {
         Platform::KvDrive(device) => return of_file(&**device),
         Platform::Host(storage) => storage,
     };
-    let host::Storage {
+    let stacks::host::Storage {
         drive,
         host,
         partitions,
@@ -154,10 +154,10 @@ fn of_clients(clients: &ClientOptions) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use design::Design;
     use drives::ssd::SsdProfile;
-    use host::HostProfile;
-    use kvssd::DeviceProfile;
+    use stacks::design::Design;
+    use stacks::host::HostProfile;
+    use stacks::kvssd::DeviceProfile;
 
     use super::*;
 

@@ -2,13 +2,13 @@
 
 use std::io::{BufWriter, Read, Write};
 
-use design::IndexOptions;
 use drives::nand::FlashStats;
 use engine::{EngineStats, IteratorStats};
 use hdrhistogram::Histogram;
-use kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
 use runtime::{IoClass, Nanos, Runtime};
 use serde_json::Value;
+use stacks::design::IndexOptions;
+use stacks::kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
 
 use super::kept::Keeper;

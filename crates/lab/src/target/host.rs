@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use block::BlockDevice;
-use design::Index;
 use drives::nand::FlashStats;
 use drives::ssd::{SetReport, SetStats, Ssd};
 use engine::{EngineError, Value};
-use host::{GetTimes, HostIterator, HostStore};
-use limiter::{Limited, LimiterStats};
+use stacks::design::Index;
+use stacks::host::{GetTimes, HostIterator, HostStore};
+use stacks::limiter::{Limited, LimiterStats};
 use volume::{BlockRange, OneOrMany};
 use workload::{KvIterator, KvTarget, Pair};
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 
 use block::BlockDevice;
-use host::{Storage, WindowPolicy};
+use stacks::host::{Storage, WindowPolicy};
 use volume::windows::{SimpleWindows, WindowOptions, WindowStats};
 use volume::{BlockRange, Volume, VolumeStats};
 

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use design::Design;
 use engine::Options;
-use lab::bench::{self, BenchSpec, Observer};
+use lab::bench::{BenchSpec, Observer};
 use lab::device::Before;
-use lab::{Configuration, HostChoice, Platform};
+use lab::{Configuration, HostChoice, Platform, bench};
 use runtime::counted::{Counted, held_bytes};
+use stacks::design::Design;
 use workload::{ClientOptions, CoreWorkload, Stop, builtin};
 
 #[global_allocator]

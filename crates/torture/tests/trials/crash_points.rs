@@ -1,7 +1,7 @@
 //! Crash point enumeration: see [`torture::crash_points`].
 
-use host::{Arrangement, JournalPlace};
 use runtime::Nanos;
+use stacks::host::{Arrangement, JournalPlace};
 use torture::crash_points::{KeptBy, Scenario, cut_everywhere, cut_in_slots};
 use volume::windows::slot::SlotPolicy;
 

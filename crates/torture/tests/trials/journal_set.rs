@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use drives::ssd::Planted;
 use engine::{EngineError, Failure, LogSync, MediumError, OpenError, StoreId, Value};
-use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
 use runtime::{Nanos, Rng, Runtime};
+use stacks::host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
 use torture::machine::Machine;
 use torture::rack::{Rack, RackImage};
 use torture::{Shape, Store, machine};

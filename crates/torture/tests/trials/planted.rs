@@ -6,7 +6,7 @@
 use drives::ssd::Fault as InDrive;
 use engine::Fault as InEngine;
 use fuzz::from_environment;
-use host::{Arrangement, JournalPlace};
+use stacks::host::{Arrangement, JournalPlace};
 use torture::{Fault, Shape, outcome};
 use trial::Kind;
 use volume::Fault as InVolume;

@@ -7,17 +7,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use kvssd::DeviceProfile;
 use serde_json::json;
+use stacks::kvssd::DeviceProfile;
 use workload::CoreWorkload;
 
 use super::system::{Cell, Change, System, cell, loaded_name, sized, stand_spec, ycsb};
 use super::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
-use crate::reproduce::Plan;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
-use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Stand, StandSpec};
+use crate::reproduce::{Plan, settings};
 
 /// Factors of the firmware's times, because no publication gives the times.
 pub(in crate::reproduce) const COSTS: [u32; 3] = [1, 5, SLOWEST];

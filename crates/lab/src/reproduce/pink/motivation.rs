@@ -11,12 +11,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use design::Design;
 use drives::ssd::SsdProfile;
-use host::{HostProfile, Storage};
-use kvssd::DeviceProfile;
 use serde::Deserialize;
 use serde_json::json;
+use stacks::design::Design;
+use stacks::host::{HostProfile, Storage};
+use stacks::kvssd::DeviceProfile;
 use workload::{ClientOptions, OpKind, RunReport, Stop};
 
 use super::system::{Cell, Change, System, cell, device, sized, stand_spec};
@@ -132,9 +132,9 @@ fn on_host<'a>(
         drive: drive.clone(),
         host: HostProfile::load(DEFAULT_HOST).map_err(|error| error.to_string())?,
         partitions: 1,
-        arrangement: host::Arrangement::Plain,
-        journal: host::JournalPlace::default(),
-        windows: host::WindowPolicy::default(),
+        arrangement: stacks::host::Arrangement::Plain,
+        journal: stacks::host::JournalPlace::default(),
+        windows: stacks::host::WindowPolicy::default(),
         plm_cache_bytes: None,
         hedge_after_us: None,
     };

@@ -1,20 +1,19 @@
 //! A system of `PinK`'s experiments: a loaded drive with a design, and the workloads on it.
 
-use design::{Design, IndexOptions};
 use engine::{Granularity, Options};
-use kvssd::DeviceProfile;
 use runtime::IoClass;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use stacks::design::{Design, IndexOptions};
+use stacks::kvssd::DeviceProfile;
 use workload::{CoreWorkload, LatencySummary};
 
 use super::{DEVICE, Size};
-use crate::reproduce::Plan;
 use crate::reproduce::distribution::Distribution;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
-use crate::reproduce::settings;
 use crate::reproduce::stand::{Failure, Phase, Stand, StandSpec};
+use crate::reproduce::{Plan, settings};
 
 /// Results of one workload on one system, as plain values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

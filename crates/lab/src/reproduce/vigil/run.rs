@@ -4,16 +4,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use design::Design;
 use engine::{Filters, Granularity};
-use host::Storage;
-use limiter::RateLimiterOptions;
 use runtime::Nanos;
+use stacks::design::Design;
+use stacks::host::Storage;
+use stacks::limiter::RateLimiterOptions;
 use workload::{ClientOptions, CoreWorkload, Stop};
 
 use super::cell::Cell;
 use super::size::{RATE, SCAN_RATE, Size, WORKLOADS};
-use crate::bench::{self, BenchSpec, Observer};
+use crate::bench;
+use crate::bench::{BenchSpec, Observer};
 use crate::configuration::Configuration;
 use crate::device::Before;
 use crate::platform::Platform;
