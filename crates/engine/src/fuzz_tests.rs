@@ -8,8 +8,8 @@ pub(crate) mod pages;
 pub(crate) mod segments;
 pub(crate) mod tables;
 
-use fuzz::{Answer, Target};
 use runtime::Rng;
+use testkit::fuzz::{Answer, Target};
 
 fn fuzz(
     name: &str,

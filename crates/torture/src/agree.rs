@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fuzz::from_environment;
+use testkit::fuzz::from_environment;
 
 use crate::fault::Fault;
 use crate::shape::Shape;
@@ -20,7 +20,7 @@ pub fn outcome(
     seed: u64,
     shape: impl FnOnce() -> Shape,
     fault: Option<Fault>,
-) -> Result<Result<Tally, trial::Complaint>, String> {
+) -> Result<Result<Tally, testkit::trial::Complaint>, String> {
     catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault)))
         .map_err(|panic| format!("panic: {}", runtime::planted::panic_text(&*panic)))
 }

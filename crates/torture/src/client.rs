@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use engine::{EngineError, LogSync};
 use runtime::{Handle, Nanos, Rng};
-use trial::loads::{random_key, random_sync, random_value};
-use trial::{Kind, Walk, World};
+use testkit::trial::loads::{random_key, random_sync, random_value};
+use testkit::trial::{Kind, Walk, World};
 
 use crate::shape::Load;
 use crate::store::{Cursor, Pair, Store, of_error};

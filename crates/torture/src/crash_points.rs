@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 use drives::ssd::{PlmProfile, PlmRules};
 use engine::{Durability, Filters, Granularity, IteratorOptions, LogSync, Options, TableOptions};
-use fuzz::from_environment;
 use runtime::{Nanos, Rng};
 use stacks::host::{Arrangement, JournalPlace, Storage};
-use trial::{Answer, Names, World};
+use testkit::fuzz::from_environment;
+use testkit::trial::{Answer, Names, World};
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{Keeper, Overflow, State, WindowOptions};
 

@@ -9,8 +9,8 @@ use stacks::design::IndexOptions;
 use stacks::host::{
     Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy,
 };
-use trial::designs::{any_sync, draw_keeping, leveled, tree};
-use trial::{Names, pick};
+use testkit::trial::designs::{any_sync, draw_keeping, leveled, tree};
+use testkit::trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{InternalReads, JournalWrites, Keeper, Overflow, WindowOptions};
 

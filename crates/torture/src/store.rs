@@ -2,7 +2,7 @@
 
 use engine::{EngineError, LogSync, Value};
 use stacks::host::{HostIterator, HostStore};
-use trial::{Complaint, Kind};
+use testkit::trial::{Complaint, Kind};
 use volume::{BlockRange, Volume};
 
 use crate::rack::Rack;

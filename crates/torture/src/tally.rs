@@ -2,7 +2,7 @@
 
 use std::fmt::Arguments;
 
-use fuzz::from_environment;
+use testkit::fuzz::from_environment;
 
 use crate::machine::Machine;
 

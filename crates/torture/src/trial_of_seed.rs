@@ -12,7 +12,7 @@ use std::rc::Rc;
 use engine::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use stacks::host::JournalPlace;
-use trial::{Answer, Complaint, Kind, World};
+use testkit::trial::{Answer, Complaint, Kind, World};
 use volume::windows::Overflow;
 
 use crate::client::Clients;

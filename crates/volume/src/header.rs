@@ -224,8 +224,8 @@ fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use fuzz::{Answer, Target};
     use runtime::Rng;
+    use testkit::fuzz::{Answer, Target};
 
     use super::*;
 

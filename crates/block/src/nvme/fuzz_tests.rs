@@ -1,8 +1,8 @@
 //! Feeds random bytes to every decoder of NVMe structures and commands. Accepted values must
 //! survive encoding and decoding unchanged.
 
-use fuzz::{Answer, Target, unsealed};
 use runtime::Rng;
+use testkit::fuzz::{Answer, Target, unsealed};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Fuzz tests of the reserved region.
 
-use fuzz::{Answer, Target};
 use runtime::{Rng, Runtime};
+use testkit::fuzz::{Answer, Target};
 
 use crate::firmware::reserve::*;
 use crate::nand::{FlashProfile, Timing};
@@ -31,7 +31,7 @@ fn seal(page: &mut [u8]) {
 #[test]
 fn fuzz_dump_page() {
     let encoding = |rng: &mut Rng| {
-        let bytes = fuzz::noise(rng);
+        let bytes = testkit::fuzz::noise(rng);
         let index = rng.below(9) as u32;
         encode(&DumpPage { epoch: rng.below(9), index, total: 9, bytes: &bytes }).bytes().to_vec()
     };

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use block::Block;
-use fuzz::{Answer, Target, unsealed};
 use runtime::{PageImage, Rng};
+use testkit::fuzz::{Answer, Target, unsealed};
 
 use super::discards::Discards;
 use super::page;
@@ -34,7 +34,7 @@ fn blocks(rng: &mut Rng) -> Vec<Versioned> {
     let block = |rng: &mut Rng| Versioned {
         lpn: Lpn(rng.below(5_000) as u32),
         sequence: Sequence(rng.next_u64() >> 8),
-        block: rng.chance(0.9).then(|| Block::new(&fuzz::noise(rng))),
+        block: rng.chance(0.9).then(|| Block::new(&testkit::fuzz::noise(rng))),
     };
     (0..4).map(|_| block(rng)).collect()
 }

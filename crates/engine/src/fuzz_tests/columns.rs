@@ -1,7 +1,7 @@
 //! Columnar tables: the pages of a table, any of which may be replaced.
 
-use fuzz::{Answer, unsealed};
 use runtime::{PageImage, Rng};
+use testkit::fuzz::{Answer, unsealed};
 
 use super::fuzz;
 use crate::format::codec::{Reader, Writer};

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use fuzz::{Answer, unsealed};
 use runtime::{PageImage, Rng};
+use testkit::fuzz::{Answer, unsealed};
 
 use super::fuzz;
 use crate::effort::Effort;

@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use fuzz::{Answer, unsealed};
 use runtime::Rng;
+use testkit::fuzz::{Answer, unsealed};
 
 use super::fuzz;
 use crate::format::codec::{Reader, Writer};

@@ -1,7 +1,7 @@
 //! Fuzz tests of page decoders.
 
-use fuzz::{Answer, unsealed};
 use runtime::{PageImage, Rng};
+use testkit::fuzz::{Answer, unsealed};
 
 use super::fuzz;
 use crate::format::data_page::{Found, Outgoing};
@@ -44,7 +44,7 @@ fn reseal_each(bytes: &mut Vec<u8>) {
 #[test]
 fn fuzz_page() {
     let encoding = |rng: &mut Rng| {
-        let body = fuzz::noise(rng);
+        let body = testkit::fuzz::noise(rng);
         let (small, large) = (rng.next_u64() as u16, rng.next_u64() as u32);
         let mut page = page::start(PageKind::Data, 3, small, large, body.len());
         page.extend_from_slice(&body);
@@ -172,7 +172,7 @@ fn fuzz_groups() {
         let mut pages = Vec::new();
         for number in 4..4 + rng.below(4) {
             let id = GroupId { epoch: rng.below(3) as u32, number };
-            let bytes = fuzz::noise(rng);
+            let bytes = testkit::fuzz::noise(rng);
             pages.extend(groups::encode(PageKind::Log, id, &bytes, rng.below(3_000), 300));
         }
         joined(pages.into_iter().map(sealed))

@@ -1,7 +1,7 @@
 //! Meta segments.
 
-use fuzz::Answer;
 use runtime::Rng;
+use testkit::fuzz::Answer;
 
 use super::fuzz;
 use crate::format::entry::{Mapping, NewEntry};

@@ -1,8 +1,8 @@
 //! Fuzz tests: arbitrary bytes, also with a valid checksum, for every decoder of the hash table. A
 //! decoder either rejects them or returns a value that can be read to its end.
 
-use fuzz::{Answer, Target, unsealed};
 use runtime::{PageImage, Rng};
+use testkit::fuzz::{Answer, Target, unsealed};
 
 use super::bucket::{BucketFormat, Slot};
 use super::dump::{Image, restore};

@@ -163,8 +163,8 @@ mod tests {
 #[cfg(test)]
 mod fuzz_tests {
     use super::*;
-    use fuzz::{Answer, Target, unsealed};
     use runtime::Rng;
+    use testkit::fuzz::{Answer, Target, unsealed};
 
     /// Every accepted record is canonical: encoding it again gives the same bytes.
     #[test]

@@ -1,7 +1,7 @@
 //! Both decoders, on mutated encodings and noise.
 
-use fuzz::{Answer, Target, unsealed};
 use runtime::Rng;
+use testkit::fuzz::{Answer, Target, unsealed};
 
 use super::{Decoder, Limits, Protocol, Reply, Value};
 

@@ -2,7 +2,7 @@
 
 use engine::Value;
 use stacks::kvssd::{RecoverError, Status};
-use trial::{Answer, Complaint, Kind};
+use testkit::trial::{Answer, Complaint, Kind};
 
 /// Returns the complaint about a failed recovery.
 pub(crate) fn of_recovery(error: &RecoverError) -> Complaint {

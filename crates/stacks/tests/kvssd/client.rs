@@ -6,8 +6,8 @@ use std::rc::Rc;
 use engine::{LogSync, Value};
 use runtime::{Handle, Nanos, Rng};
 use stacks::kvssd::{KvDrive, Status, StoreMode, StoreOptions};
-use trial::loads::{random_key, random_sync, random_value};
-use trial::{Kind, World};
+use testkit::trial::loads::{random_key, random_sync, random_value};
+use testkit::trial::{Kind, World};
 
 use crate::answers::{answer as as_answer, of_status};
 

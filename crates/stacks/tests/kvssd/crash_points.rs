@@ -12,7 +12,7 @@ use engine::{ColumnOptions, Durability, Filters, LogSync, Options};
 use runtime::{IoClass, Nanos, Rng, Runtime};
 use stacks::design::IndexOptions;
 use stacks::kvssd::{DriveOptions, KvDrive};
-use trial::{Names, World};
+use testkit::trial::{Names, World};
 
 use crate::harness::{
     Comeback, Machine, for_hash, small_design, small_device, small_hash, small_options,

@@ -3,7 +3,7 @@
 use engine::{Fault, Value};
 use runtime::{PageImage, Rng};
 use stacks::kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
-use trial::{Complaint, Kind};
+use testkit::trial::{Complaint, Kind};
 
 use crate::answers::of_status;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};

@@ -7,7 +7,7 @@ use drives::nand::{NandArray, PageAddress};
 use engine::Value;
 use runtime::{Nanos, PageImage, Rng};
 use stacks::kvssd::StoreMode;
-use trial::{Names, World};
+use testkit::trial::{Names, World};
 
 use crate::harness::Machine;
 use crate::model::number;
@@ -64,7 +64,7 @@ fn changed(left: &Left, shape: &Shape, rng: &mut Rng) -> NandArray {
         let (_, other) = &left[rng.below(left.len() as u64) as usize];
         let mut bytes = image.bytes().to_vec();
         let is_dump = bytes.get(4..8) == Some(b"PMUD");
-        ::fuzz::mutate(&mut bytes, other.bytes(), rng);
+        testkit::fuzz::mutate(&mut bytes, other.bytes(), rng);
         seal(&mut bytes, is_dump);
         array.replace(*page, PageImage::new(&bytes));
     }

@@ -6,7 +6,7 @@ use engine::{Durability, Engine, Fault, Filters, Granularity, HashOptions, Optio
 use runtime::{JoinHandle, Rng, Runtime};
 use stacks::design::IndexOptions;
 use stacks::kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff, RawFlash, RecoverError};
-use trial::Complaint;
+use testkit::trial::Complaint;
 
 use crate::answers::of_recovery;
 

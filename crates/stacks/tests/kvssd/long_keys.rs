@@ -3,11 +3,11 @@
 
 use engine::Options;
 use runtime::Nanos;
+use testkit::trial::Names;
 
 use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
 use crate::trial::run_trial;
-use trial::Names;
 
 fn shape_of(seed: u64, design: &Options) -> Shape {
     let usual = Shape::of_seed(7 * seed + 5);

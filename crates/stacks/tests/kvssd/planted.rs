@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::{Fault, Options, Preemption};
 use runtime::Nanos;
 use stacks::design::IndexOptions;
-use trial::{Complaint, Kind};
+use testkit::trial::{Complaint, Kind};
 
 use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
 use crate::model::number;

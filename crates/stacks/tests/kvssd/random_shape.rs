@@ -8,8 +8,8 @@ use engine::{
 use runtime::{Nanos, Rng, Runtime};
 use stacks::design::IndexOptions;
 use stacks::kvssd::{DeviceProfile, KvDrive, SetupError};
-use trial::Names;
-use trial::designs::{any_sync, draw_keeping, iterators, leveled, pick, tree};
+use testkit::trial::Names;
+use testkit::trial::designs::{any_sync, draw_keeping, iterators, leveled, pick, tree};
 
 use crate::harness::small_device;
 use crate::shape::{Cuts, Shape};

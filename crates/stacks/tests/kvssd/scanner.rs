@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use runtime::{Handle, Nanos, Rng};
 use stacks::kvssd::{IteratorHandle, KvDrive, Pair, Status};
-use trial::{Kind, Walk, World};
+use testkit::trial::{Kind, Walk, World};
 
 use crate::answers::of_status;
 

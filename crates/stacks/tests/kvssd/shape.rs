@@ -4,7 +4,7 @@ use engine::{Durability, Granularity, IteratorOptions, LogSync, Options};
 use runtime::{Nanos, Rng};
 use stacks::design::IndexOptions;
 use stacks::kvssd::{DeviceProfile, DriveOptions};
-use trial::Names;
+use testkit::trial::Names;
 
 use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use engine::Fault;
 use runtime::{Nanos, Rng};
 use stacks::kvssd::DriveOptions;
-use trial::{Complaint, Kind, World};
+use testkit::trial::{Complaint, Kind, World};
 
 use crate::answers::answer;
 use crate::client::Client;

@@ -10,8 +10,8 @@ use engine::{
 use runtime::{Nanos, Rng};
 use stacks::design::IndexOptions;
 use stacks::kvssd::DeviceProfile;
-use trial::Names;
-use trial::designs::{any_sync, leveled, pick};
+use testkit::trial::Names;
+use testkit::trial::designs::{any_sync, leveled, pick};
 
 use crate::harness::small_device;
 use crate::shape::{Cuts, Shape};

@@ -5,10 +5,10 @@
 
 use drives::ssd::Fault as InDrive;
 use engine::Fault as InEngine;
-use fuzz::from_environment;
 use stacks::host::{Arrangement, JournalPlace};
+use testkit::fuzz::from_environment;
+use testkit::trial::Kind;
 use torture::{Fault, Shape, outcome};
-use trial::Kind;
 use volume::Fault as InVolume;
 
 /// The number of seeds within which a fault must be caught.

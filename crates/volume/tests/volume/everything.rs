@@ -14,8 +14,8 @@ mod planted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fuzz::from_environment;
 use runtime::Nanos;
+use testkit::fuzz::from_environment;
 use volume::Fault;
 
 use self::history::History;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use engine::{Engine, ExtentId, OpenError, Shape, Stream, Value, WriteOptions};
-use fuzz::from_environment;
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
+use testkit::fuzz::from_environment;
 use volume::header::Header;
 use volume::{Fault, Layout, Options, Planted, Setup, Volume, header};
 

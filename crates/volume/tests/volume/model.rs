@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fuzz::from_environment;
+use testkit::fuzz::from_environment;
 use volume::Fault;
 
 use crate::trial::{Tally, World, run_trial};

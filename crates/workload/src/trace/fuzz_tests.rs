@@ -1,7 +1,7 @@
 //! Fuzz tests of all trace parsers: they return valid operations, or report the invalid line.
 
-use fuzz::{Answer, Target, unsealed};
 use runtime::{Nanos, Rng};
+use testkit::fuzz::{Answer, Target, unsealed};
 
 use super::TraceError;
 use super::block::{Action, BlockFormat, BlockReader, BlockRecord, BlockSurvey};

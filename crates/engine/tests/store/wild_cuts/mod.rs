@@ -17,10 +17,10 @@ use engine::{
     Durability, Engine, EngineError, LogSync, OpenError, Options, Planted, Setup, Shape, StoreId,
     Surroundings, Value, WriteOptions,
 };
-use fuzz::from_environment;
 use medium::{Cells, Discards, Wild};
 use model::{Model, number_of, value};
 use runtime::{Nanos, Rng, Runtime};
+use testkit::fuzz::from_environment;
 
 use crate::setup::cpu;
 

@@ -4,12 +4,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use fuzz::from_environment;
 use runtime::{Rng, Runtime};
+use testkit::fuzz::from_environment;
 
+use super::FILLS_WITHIN;
 use super::clients::Clients;
+use super::history::with_data;
 use super::openings::{compare, open_for_good, open_store, open_whole};
-use super::{FILLS_WITHIN, history::with_data};
 use crate::faults::{MEMBERS, Memory, SHAPE, World};
 use crate::memory::{Command, Disk, Fails};
 

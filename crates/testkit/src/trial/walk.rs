@@ -2,8 +2,8 @@
 
 use engine::Value;
 
-use crate::complaint::is_same;
-use crate::world::World;
+use super::complaint::is_same;
+use super::world::World;
 
 /// The possible contents of a snapshot, in key order.
 struct Expected {

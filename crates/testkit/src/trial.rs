@@ -11,8 +11,6 @@
 //!  designs ... random options of LSM-trees
 //! ```
 
-#![forbid(unsafe_code)]
-
 mod complaint;
 pub mod designs;
 pub mod loads;

@@ -8,8 +8,6 @@
 //! `LEVELHEAD_FUZZ=N` runs N inputs per target instead of [`DEFAULT_INPUTS`]. `LEVELHEAD_SEED=N`
 //! runs only input N. A failure prints the command that replays it.
 
-#![forbid(unsafe_code)]
-
 mod mutate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -11,9 +11,9 @@ use std::rc::Rc;
 use engine::{LogSync, Value};
 use runtime::Nanos;
 
-use crate::complaint::{Complaint, Kind, is_same};
-use crate::names::Names;
-use crate::survival::{Finding, Mark, Order, Session};
+use super::complaint::{Complaint, Kind, is_same};
+use super::names::Names;
+use super::survival::{Finding, Mark, Order, Session};
 
 /// The result of a read: the value of the key, if it exists; or a complaint, if the read failed
 /// although it must not.
