@@ -1,12 +1,12 @@
 //! Fuzz tests of every page decoder, also with valid checksums. A decoder must reject the bytes, or
 //! return a value that can be traversed to its end.
 
-pub(crate) mod columns;
-pub(crate) mod lists;
-pub(crate) mod page_lists;
-pub(crate) mod pages;
-pub(crate) mod segments;
-pub(crate) mod tables;
+mod columns;
+mod lists;
+mod page_lists;
+mod pages;
+mod segments;
+mod tables;
 
 use runtime::Rng;
 use testkit::fuzz::{Answer, Target};
@@ -17,5 +17,5 @@ fn fuzz(
     encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
     check: &dyn Fn(&[u8]) -> Answer,
 ) {
-    Target { test: ("pages", name), encoding, seal, check }.run();
+    Target { test: ("engine", name), encoding, seal, check }.run();
 }

@@ -44,7 +44,7 @@ pub struct BatchOptions {
     pub sync: Option<LogSync>,
     /// Whether the batch deletes more than it puts, as declared by its writer. A full store accepts
     /// it like a delete, as long as there is room that puts leave for such batches
-    /// ([`MemtableLimits::leaves_room`](crate::write::MemtableLimits::leaves_room)). If no room is
+    /// ([`Options::leaves_room`](crate::Options::leaves_room)). If no room is
     /// reserved for them, the batch is treated as a put.
     pub makes_room: bool,
 }

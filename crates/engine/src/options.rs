@@ -279,7 +279,7 @@ impl Options {
     /// Returns the engine's part of SILK on [`Self::rocksdb`]: four internal threads, of which one
     /// flushes and one does only compactions out of L0; other compactions give way to those, and a
     /// compaction that blocks them is discarded. The other part limits a medium's bandwidth by the
-    /// load of clients (`LimiterOptions::silk`, crate `limiter`). Filters and triggers are as in
+    /// load of clients (`LimiterOptions::silk`, crate `stacks`). Filters and triggers are as in
     /// `rocksdb`, so that a comparison is one of scheduling; SILK assumes filters.
     pub fn silk() -> Self {
         let rocksdb = Self::rocksdb();

@@ -1,6 +1,8 @@
 //! The device of a store's pages: its files, with writes that are kept in memory or refused if the
 //! store was opened to be read.
 
+use std::pin::Pin;
+
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use files::{FileDevice, Locks, Trouble, Waits};
@@ -89,11 +91,15 @@ enum Command<F, T> {
 }
 
 impl<T, F: Future<Output = Result<T, DeviceError>>> Command<F, T> {
-    async fn result(self) -> Result<T, DeviceError> {
-        match self {
-            Self::Sent(sent) => sent.await,
-            Self::Completed(result) => result,
-        }
+    /// Waits for the result. Boxed, so that callers do not reserve space for the state of commands;
+    /// the allocation is cheap compared to the I/O.
+    fn result(self) -> Pin<Box<impl Future<Output = Result<T, DeviceError>>>> {
+        Box::pin(async {
+            match self {
+                Self::Sent(sent) => sent.await,
+                Self::Completed(result) => result,
+            }
+        })
     }
 }
 
@@ -114,7 +120,7 @@ impl BlockDevice for Device {
             Writes::Kept(kept) => kept.of(set, first, blocks),
             Writes::ToFiles | Writes::Refused => Vec::new(),
         };
-        async move {
+        Box::pin(async move {
             let mut read = match read.await {
                 // All of these blocks are in memory, so the read error does not matter.
                 Err(_) if kept.len() == blocks as usize => vec![Block::ZERO; blocks as usize],
@@ -124,7 +130,7 @@ impl BlockDevice for Device {
                 read[at] = block;
             }
             Ok(read)
-        }
+        })
     }
 
     /// Returns `None` with writes in memory, as a direct file read would bypass them.

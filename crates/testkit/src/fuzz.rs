@@ -178,7 +178,7 @@ mod tests {
             bytes.resize(1 + usize::from(len), 7);
             bytes
         };
-        Target { test: ("fuzz", "tests"), encoding, seal: &unsealed, check }
+        Target { test: ("testkit", "tests"), encoding, seal: &unsealed, check }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Trials of whole stacks: a host's store on its volume and its drives, checked against the model
-//! of crate `trial`, with failures injected below the store. For tests; the trials are in
+//! of crate `testkit`, with failures injected below the store. For tests; the trials are in
 //! `tests/trials`.
 //!
 //! ```text

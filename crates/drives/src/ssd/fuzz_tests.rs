@@ -27,7 +27,7 @@ fn fuzz(
     encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
     check: &dyn Fn(&[u8]) -> Answer,
 ) {
-    Target { test: ("ssd", name), encoding, seal, check }.run();
+    Target { test: ("drives", name), encoding, seal, check }.run();
 }
 
 fn blocks(rng: &mut Rng) -> Vec<Versioned> {

@@ -2,7 +2,7 @@
 //! and planted faults, all compared with a model.
 //!
 //! Trials are numbered by seed. A failure prints the command that replays it: `LEVELHEAD_SEED=N
-//! cargo test -p ssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
+//! cargo test -p drives --test ssd model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
 //! default.
 
 mod admin;

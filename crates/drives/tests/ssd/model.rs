@@ -20,7 +20,7 @@ fn model_agrees(test: &str, default: u64, shape_of: impl Fn(u64) -> Shape) -> Ta
     let mut total = Tally::default();
     for seed in seeds.clone() {
         let tally = run_trial(seed, &shape_of(seed), None).unwrap_or_else(|error| {
-            panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p ssd --test drive {test}")
+            panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p drives --test ssd {test}")
         });
         total.add(&tally);
     }

@@ -20,7 +20,7 @@ fn fuzz(
     encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
     check: &dyn Fn(&[u8]) -> Answer,
 ) {
-    Target { test: ("hashkv", name), encoding, seal, check }.run();
+    Target { test: ("engine", name), encoding, seal, check }.run();
 }
 
 #[test]

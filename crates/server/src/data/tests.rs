@@ -348,7 +348,7 @@ fn a_walk_whose_instant_is_dropped_continues() {
         let is_kept = || !matches!(instant.get(b"a"), Err(levelhead::Error::TooOld { .. }));
         let writes = (0..64_000).find(|number: &u32| {
             overwrite(*number);
-            number % 64 == 0 && !is_kept()
+            number.is_multiple_of(64) && !is_kept()
         });
         assert!(writes.is_some(), "{direction:?}: the instant was never dropped");
         walked.extend(walk.map(|name| name.expect("it continues").0));

@@ -117,7 +117,7 @@ fn fuzz_recovery(test: &str, shape_of: impl Fn(u64) -> Shape) {
         let array = changed(pages, &shape, &mut Rng::derive(seed, "recovery"));
         let recovery = AssertUnwindSafe(|| recover(seed, &shape, array));
         came_back += u64::from(catch_unwind(recovery).unwrap_or_else(|panic| {
-            eprintln!("replay: LEVELHEAD_SEED={seed} cargo test -p kvssd --test drive {test}");
+            eprintln!("replay: LEVELHEAD_SEED={seed} cargo test -p stacks --test kvssd {test}");
             resume_unwind(panic)
         }));
     }

@@ -2,7 +2,7 @@
 //! faults.
 //!
 //! Trials are numbered by seed. A failure prints the command that replays it: `LEVELHEAD_SEED=N
-//! cargo test -p kvssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
+//! cargo test -p stacks --test kvssd model`. `LEVELHEAD_TRIALS=1000` runs more trials than the
 //! default.
 
 mod accelerator;

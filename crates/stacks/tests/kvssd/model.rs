@@ -37,7 +37,7 @@ fn model_agrees(
     let mut total = Tally::default();
     for seed in seeds.clone() {
         let replay =
-            format!("replay: LEVELHEAD_SEED={seed} cargo test -p kvssd --test drive {test}");
+            format!("replay: LEVELHEAD_SEED={seed} cargo test -p stacks --test kvssd {test}");
         let trial = AssertUnwindSafe(|| {
             let shape = shape_of(seed);
             let tally = run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("{error}"));

@@ -89,7 +89,7 @@ fn every_planted_fault_is_caught_by_what_it_does() {
         let Some((seed, complaint)) = caught else {
             panic!(
                 "{fault:?} was not caught as {kinds:?}, and {others} times as something else\n\
-                 replay: LEVELHEAD_FAULT={number} cargo test -p kvssd --test drive -- --nocapture \
+                 replay: LEVELHEAD_FAULT={number} cargo test -p stacks --test kvssd -- --nocapture \
                  planted"
             );
         };
