@@ -2,11 +2,13 @@
 
 use runtime::Nanos;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use stacks::design::Design;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvFormat, KvSurvey};
-use workload::{ClientOptions, CoreWorkload};
+use workload::{ClientOptions, CoreWorkload, Pace};
 
+use crate::inputs::Inputs;
 use crate::platform::Platform;
 use crate::traces::TraceInput;
 use crate::{device, traces};
@@ -160,5 +162,45 @@ impl BenchSpec {
     /// Returns the planned number of operations of the run.
     pub(crate) fn operations(&self) -> u64 {
         self.trace.as_ref().map_or(self.workload.operation_count, |trace| trace.operations)
+    }
+
+    /// Returns inputs with the options and the trace of this bench.
+    #[must_use]
+    pub fn added_to(&self, inputs: Inputs) -> Inputs {
+        let mut inputs = inputs;
+        let (rate, arrivals) = match self.clients.pace {
+            Pace::Closed { .. } => (None, None),
+            Pace::Open { rate, arrivals, .. } => {
+                (Some(rate), Some(format!("{arrivals:?}").to_lowercase()))
+            }
+            Pace::Recorded { .. } => (None, Some("recorded".to_owned())),
+        };
+        inputs.options.insert("queue_depth", json!(self.clients.pace.outstanding()));
+        inputs.options.insert("rate", json!(rate));
+        inputs.options.insert("arrivals", json!(arrivals));
+        inputs.options.insert("ages", json!(self.ages));
+        if let Some(TraceSpec { trace, before, operations }) = &self.trace {
+            inputs.traces = vec![trace.input()];
+            inputs.options.insert("before_trace", json!(before));
+            inputs.options.insert("trace_operations", json!(operations));
+            if let Pace::Recorded { stretch, .. } = self.clients.pace {
+                // Nine decimals restore the given value, without the error of the division.
+                let percent = (100.0 / stretch * 1e9).round() / 1e9;
+                inputs.options.insert("replay_time_scale", json!(percent));
+            }
+        }
+        if self.at_rest {
+            inputs.options.insert("drive_at_rest", json!(true));
+        }
+        if let Platform::Host(storage) = &self.platform {
+            inputs.options.insert("precondition", json!(self.precondition.name()));
+            inputs.options.insert("partitions", json!(storage.partitions));
+            inputs.options.insert("layout", json!(storage.arrangement.name()));
+            inputs.options.insert("journal", json!(storage.journal.name()));
+            inputs.options.insert("windows", json!(storage.windows.name()));
+            inputs.options.insert("plm_cache_bytes", json!(storage.plm_cache_bytes));
+            inputs.options.insert("hedge_after_us", json!(storage.hedge_after_us));
+        }
+        inputs
     }
 }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::report::{ReportError, Table};
 use crate::resolution::MEANING;
-use crate::table::{add, table};
+use crate::text_table::{add, table};
 use crate::units::{count_text, span_text, three_digits};
 
 use differences::Difference;

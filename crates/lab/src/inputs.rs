@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use catalogue::Table;
 use serde::Serialize;
-use serde_json::{Value, json};
-use workload::{Pace, Properties};
+use serde_json::Value;
+use workload::Properties;
 
-use crate::bench::{BenchSpec, TraceSpec};
 use crate::device::{Job, Trace};
-use crate::platform::Platform;
 use crate::traces::TraceInput;
 
 /// The inputs of a run. With the inputs and the same version of this program, the run can be
@@ -55,45 +53,6 @@ impl Inputs {
         let all = properties.iter();
         self.properties =
             all.map(|(name, p)| (name.to_owned(), p.value.trim().to_owned())).collect();
-        self
-    }
-
-    /// Returns the inputs with the options and the trace of a bench.
-    #[must_use]
-    pub fn with_options_of(mut self, spec: &BenchSpec) -> Self {
-        let (rate, arrivals) = match spec.clients.pace {
-            Pace::Closed { .. } => (None, None),
-            Pace::Open { rate, arrivals, .. } => {
-                (Some(rate), Some(format!("{arrivals:?}").to_lowercase()))
-            }
-            Pace::Recorded { .. } => (None, Some("recorded".to_owned())),
-        };
-        self.options.insert("queue_depth", json!(spec.clients.pace.outstanding()));
-        self.options.insert("rate", json!(rate));
-        self.options.insert("arrivals", json!(arrivals));
-        self.options.insert("ages", json!(spec.ages));
-        if let Some(TraceSpec { trace, before, operations }) = &spec.trace {
-            self.traces = vec![trace.input()];
-            self.options.insert("before_trace", json!(before));
-            self.options.insert("trace_operations", json!(operations));
-            if let Pace::Recorded { stretch, .. } = spec.clients.pace {
-                // Nine decimals restore the given value, without the error of the division.
-                let percent = (100.0 / stretch * 1e9).round() / 1e9;
-                self.options.insert("replay_time_scale", json!(percent));
-            }
-        }
-        if spec.at_rest {
-            self.options.insert("drive_at_rest", json!(true));
-        }
-        if let Platform::Host(storage) = &spec.platform {
-            self.options.insert("precondition", json!(spec.precondition.name()));
-            self.options.insert("partitions", json!(storage.partitions));
-            self.options.insert("layout", json!(storage.arrangement.name()));
-            self.options.insert("journal", json!(storage.journal.name()));
-            self.options.insert("windows", json!(storage.windows.name()));
-            self.options.insert("plm_cache_bytes", json!(storage.plm_cache_bytes));
-            self.options.insert("hedge_after_us", json!(storage.hedge_after_us));
-        }
         self
     }
 }

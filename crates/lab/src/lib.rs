@@ -11,6 +11,7 @@
 mod ageing;
 pub mod bench;
 mod bench_spec;
+mod chart;
 pub mod compare;
 mod configuration;
 pub mod device;
@@ -22,6 +23,7 @@ pub mod live;
 pub mod picture;
 pub mod plan;
 mod platform;
+mod quantiles;
 pub mod report;
 pub mod reproduce;
 pub mod rerun;
@@ -32,6 +34,7 @@ mod statistics;
 mod summary;
 pub mod table;
 mod target;
+mod text_table;
 mod traces;
 mod units;
 

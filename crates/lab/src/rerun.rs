@@ -210,7 +210,7 @@ impl InputsJson {
             sample_every: None,
         };
         bench::check(&spec).map_err(in_words)?;
-        let inputs = inputs.with_options_of(&spec);
+        let inputs = spec.added_to(inputs);
         Ok((Run::Bench(Box::new(spec)), inputs))
     }
 }

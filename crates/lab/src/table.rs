@@ -10,12 +10,12 @@ mod verdict;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use workload::{LatencySummary, OpKind};
 
 use crate::late::fell_behind;
 use crate::resolution;
 use crate::result::{AcceleratorResult, BenchResult, Interrupted};
+use crate::text_table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 
 pub(crate) use store::time;
@@ -44,24 +44,6 @@ pub fn render(result: &BenchResult) -> String {
     }
     text.push_str(&verdict::verdict(result));
     text
-}
-
-/// Returns an empty table with these headings.
-pub(crate) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(header.iter().enumerate().map(|(i, title)| align(i, (*title).to_owned())));
-    table
-}
-
-/// Aligns the first column to the left, and the others to the right.
-fn align(column: usize, text: String) -> Cell {
-    let alignment = if column == 0 { CellAlignment::Left } else { CellAlignment::Right };
-    Cell::new(text).set_alignment(alignment)
-}
-
-pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
-    table.add_row(cells.into_iter().enumerate().map(|(i, text)| align(i, text)));
 }
 
 fn headline(result: &BenchResult) -> String {

@@ -207,7 +207,7 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Input
     if spec.trace.as_ref().is_none_or(|trace| trace.before == Loaded::Workload) {
         inputs = inputs.with_properties(&properties);
     }
-    let inputs = inputs.with_options_of(&spec);
+    let inputs = spec.added_to(inputs);
     Ok((spec, inputs))
 }
 

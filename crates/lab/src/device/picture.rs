@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::report::{Direction, DirectionReport, JobReport, StreamReport};
 use super::{DeviceSpec, TimelinePoint, WindowName};
-use crate::picture::chart::{Band, Chart, Note, Scale, Series};
-use crate::picture::{tail, with_longest};
+use crate::chart::{Band, Chart, Note, Scale, Series};
+use crate::quantiles::{tail, with_longest};
 
 /// Up to this many pairs of stream and direction, the timeline shows maximum, p99 and mean of each;
 /// with more pairs only p99.

@@ -9,7 +9,7 @@ use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
 use super::sets::SetChoice;
 use crate::late::fell_behind;
 use crate::resolution;
-use crate::table::{add, table};
+use crate::text_table::{add, table};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 
 /// Returns the whole result as text with at most 100 columns.

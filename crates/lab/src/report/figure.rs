@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::csv::Csv;
 use super::marks::{Marks, Published, Stretch};
 use super::unit::Unit;
-use crate::picture::resolved_quantiles;
+use crate::quantiles::resolved_quantiles;
 
 /// A figure.
 #[derive(Clone, Debug, Serialize)]

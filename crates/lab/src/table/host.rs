@@ -1,7 +1,7 @@
 //! A host's store: its drive, the windows of its sets, and the limits on its background I/O.
 
-use super::{add, table};
 use crate::result::{BenchResult, HedgesResult};
+use crate::text_table::{add, table};
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// Returns a table of limited background I/O, if there are limits.

@@ -2,8 +2,8 @@
 
 use engine::CacheStats;
 
-use super::{add, table};
 use crate::result::BenchResult;
+use crate::text_table::{add, table};
 use crate::units::{bytes_text, count_text};
 
 pub(super) fn memory(result: &BenchResult) -> String {
