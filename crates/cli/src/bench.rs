@@ -13,10 +13,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::bail;
+use blockbench::inputs::Inputs;
 use indicatif::ProgressBar;
-use lab::bench::{BenchError, BenchOutcome, BenchSpec, Observer};
-use lab::compare::Lack;
-use lab::{Host, Inputs, count_text, picture, table};
+use kvbench::result::Host;
+use kvbench::{BenchError, BenchOutcome, BenchSpec, Observer, picture, table};
+use report::compare::Lack;
+use report::units::count_text;
 use serde_json::json;
 use workload::Stop;
 
@@ -25,6 +27,7 @@ use crate::progress::ProgressForm;
 use crate::results::ResultArguments;
 use crate::sweep::Combination;
 use crate::{interrupt, memory, output, progress, side_by_side, sweep};
+
 pub(crate) use arguments::BenchArguments;
 use kept::Drive;
 
@@ -64,7 +67,7 @@ fn planned(
 ) -> anyhow::Result<anyhow::Result<Planned>> {
     let arguments = kept::on_kept(arguments.clone())?;
     let (spec, inputs) = spec::of(&arguments)?;
-    if let Err(refusal) = lab::bench::check(&spec) {
+    if let Err(refusal) = kvbench::check(&spec) {
         return Ok(Err(refusal.into()));
     }
     let drive = kept::drive(&arguments, &spec)?;
@@ -74,7 +77,7 @@ fn planned(
 
 /// Prints the warnings of a run that are not in `warned` yet.
 fn warn(spec: &BenchSpec, warned: &mut BTreeSet<String>) {
-    let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(spec));
+    let warnings = spec.workload.warnings.iter().cloned().chain(kvbench::fit::warnings(spec));
     for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
         output::say(&warning);
     }
@@ -96,7 +99,7 @@ const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
 /// Runs a single bench, with a progress bar and the result as text.
 fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     results.check()?;
-    memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
+    memory::check(kvbench::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     let progress = Rc::new(RefCell::new(Progress::new(results.progress)));
     let outcome = bench(run, &progress, &stop);
@@ -116,7 +119,7 @@ fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
 /// Runs several benches side by side.
 fn several(arguments: &BenchArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
     let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
-    let need = plans.map(|run| lab::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
+    let need = plans.map(|run| kvbench::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
     let jobs = runs.iter().map(|run| {
         run.with(|run| {
             let slice = arguments.slice.map(|slice| slice.as_secs_f64());

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use lab::compare::{Failure, Finished, SideBySide};
+use report::compare::{Failure, Finished, SideBySide};
 
 use crate::side_by_side::{FAILURE, OneJson};
 use crate::{files, output, side_by_side};
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     let both = SideBySide::new(finished, false).map_err(|words| anyhow!(words))?;
     let text =
         if arguments.json { side_by_side::json_of(&jsons, Some(&both))? } else { both.table() };
-    let printed = output::print(&lab::printable(&text));
+    let printed = output::print(&report::units::printable(&text));
     if let Some(directory) = &arguments.out {
         let write = || side_by_side::write(directory, &both, "Results side by side");
         files::replace(directory, arguments.force, files::Replaced::Page, write)?;
@@ -150,7 +150,7 @@ fn natural(name: &str) -> (Vec<(String, u128)>, String) {
 fn name(file: &Path) -> String {
     let is_usual = file.file_name().is_some_and(|name| name == RESULT || name == FAILURE);
     let place = file.parent().filter(|parent| is_usual && !parent.as_os_str().is_empty());
-    lab::printable(&place.unwrap_or(file).display().to_string())
+    report::units::printable(&place.unwrap_or(file).display().to_string())
 }
 
 /// Removes the directories that all names begin with, as they distinguish nothing.

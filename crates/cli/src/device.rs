@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, bail};
-use lab::Inputs;
-use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
+use blockbench::inputs::Inputs;
+use blockbench::{DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
 use serde_json::json;
 use workload::Stop;
 
@@ -18,6 +18,7 @@ use crate::progress::ProgressForm;
 use crate::results::ResultArguments;
 use crate::sweep::Combination;
 use crate::{interrupt, memory, output, side_by_side, sweep};
+
 pub(crate) use arguments::DeviceArguments;
 use planned::{Planned, planned, runs, say_what_commas_are};
 use progress::Progress;
@@ -56,7 +57,7 @@ pub(crate) fn again(
 /// Runs a single job, with a progress bar and the result as text.
 fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
     results.check()?;
-    memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
+    memory::check(blockbench::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     let done = simulate(run, &Rc::new(Progress::new(&run.spec, results.progress)), &stop)?;
     show(results, run, &done)?;
@@ -69,7 +70,7 @@ fn one(results: &ResultArguments, run: &Planned) -> anyhow::Result<ExitCode> {
 /// Runs several jobs side by side.
 fn several(arguments: &DeviceArguments, runs: &[Combination<Planned>]) -> anyhow::Result<ExitCode> {
     let plans = runs.iter().filter_map(|run| run.plan.as_ref().ok());
-    let need = plans.map(|run| device::memory_bytes(&run.spec)).max().unwrap_or(0);
+    let need = plans.map(|run| blockbench::memory_bytes(&run.spec)).max().unwrap_or(0);
     let jobs = runs.iter().map(|run| {
         run.with(|run| {
             let inputs = json!({ "inputs": run.inputs, "seed": run.spec.seed });
@@ -126,7 +127,7 @@ fn show(results: &ResultArguments, run: &Planned, done: &Done) -> anyhow::Result
 fn simulate(run: &Planned, progress: &Rc<Progress>, stop: &Stop) -> anyhow::Result<Done> {
     let spec = &run.spec;
     let observer = Rc::clone(progress);
-    let report = device::run_until(spec, stop, move |share| observer.tell(share));
+    let report = blockbench::run_until(spec, stop, move |share| observer.tell(share));
     let report =
         report.with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
     let (setup, job) = *progress.took.borrow();

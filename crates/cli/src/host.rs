@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab::live::{DiskBytes, Machine};
+use kvbench::live::{DiskBytes, Machine};
 
 #[expect(
     clippy::disallowed_types,

@@ -1,7 +1,7 @@
 //! Checks, before the work, that the machine has enough memory for it.
 
 use anyhow::bail;
-use lab::fit::{MemoryVerdict, judge_memory};
+use kvbench::fit::{MemoryVerdict, judge_memory};
 
 use crate::{host, output};
 

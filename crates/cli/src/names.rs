@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use blockbench::fio::LoadedJob;
+use blockbench::{Job, fio};
 use catalogue::{CatalogueError, Entry, Loaded, Override, load_with};
 use drives::ssd::SsdProfile;
-use lab::device::fio::LoadedJob;
-use lab::device::{Job, fio};
-use lab::{
-    Configuration, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
-    is_block_drive,
+use kvbench::configuration::Configuration;
+use kvbench::platform::{
+    HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts, is_block_drive,
 };
 use stacks::design::Design;
 use stacks::host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};

@@ -1,7 +1,8 @@
 //! Output of the program: results on stdout, everything else on stderr. A closed reader is no
 //! error; a stdout that fails otherwise is.
 
-use std::io::{self, ErrorKind, Write};
+use std::io;
+use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
 use levelhead::Error;
@@ -42,7 +43,7 @@ pub(crate) fn why(error: &anyhow::Error) -> String {
 
 /// Prints a message to stderr. A closed stderr does not end the work.
 pub(crate) fn say(text: &str) {
-    let text = lab::printable(text);
+    let text = report::units::printable(text);
     let _ = writeln!(io::stderr(), "levelhead: {text}");
 }
 

@@ -124,12 +124,12 @@ pub(crate) fn sort(
 pub(crate) fn as_toml(key: &Key, text: &str) -> String {
     let trimmed = text.trim();
     let of_count =
-        |most| lab::parse_count_in(trimmed, 0..=most).ok().map(|count| count.to_string());
+        |most| report::units::parse_count_in(trimmed, 0..=most).ok().map(|count| count.to_string());
     let last = key.path.rsplit('.').next().unwrap_or(&key.path);
     let number = match key.holds {
         Holds::Whole if trimmed.parse::<i64>().is_ok() => None,
         Holds::Whole if last == "bytes" || last.ends_with("_bytes") => {
-            lab::parse_bytes(trimmed).ok().map(|bytes| bytes.to_string())
+            report::units::parse_bytes(trimmed).ok().map(|bytes| bytes.to_string())
         }
         Holds::Whole => of_count(i64::MAX as u64),
         Holds::Number if trimmed.parse::<f64>().is_ok() => None,
@@ -139,7 +139,7 @@ pub(crate) fn as_toml(key: &Key, text: &str) -> String {
             .and_then(|percent| percent.trim().parse::<f64>().ok())
             .map(|percent| format!("{:?}", percent / 100.0)),
         Holds::Number => match nanos_of_unit(last) {
-            Some(nanos) => lab::parse_span_in(trimmed, 0..=u64::MAX)
+            Some(nanos) => report::units::parse_span_in(trimmed, 0..=u64::MAX)
                 .ok()
                 .map(|span| format!("{:?}", span as f64 / nanos)),
             None => of_count(u64::MAX),
@@ -213,7 +213,7 @@ mod tests {
         let kinds = [
             Kind::of::<stacks::design::Design>("design"),
             Kind::of::<stacks::kvssd::DeviceProfile>("device"),
-            Kind::of::<lab::device::Job>("job"),
+            Kind::of::<blockbench::Job>("job"),
         ];
         sort(&settings, &kinds, &["recordcount", "target"])
     }

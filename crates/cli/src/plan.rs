@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use lab::plan::PlanSpec;
-use lab::{parse_count_in, plan};
+use kvbench::plan;
+use kvbench::plan::PlanSpec;
+use report::units::parse_count_in;
 use stacks::design::{Design, IndexOptions};
 use stacks::kvssd::DeviceProfile;
 
@@ -46,7 +47,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_parser = levels)]
     levels: Option<u32>,
     /// Share of the flash that user data fills: 0.7, 70% [default: that of the design]
-    #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share)]
+    #[arg(long, allow_hyphen_values = true, value_parser = report::units::parse_share)]
     fill: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use lab::count_text;
+use report::units::count_text;
 use serde_json::Value;
 
 /// Form of the progress report.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::reproduce::{Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
-use lab::{bytes_text, printable, reproduce};
+use papers::{Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
+use report::units::{bytes_text, printable};
 
 use crate::host::Stopwatch;
 use crate::simulations::{Simulations, Take, Taken};
@@ -157,7 +157,7 @@ fn check_memory(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     }
     let scale = Scale::from(arguments.scale);
     let needs =
-        arguments.paper.papers().iter().map(|paper| reproduce::bytes_per_simulation(*paper, scale));
+        arguments.paper.papers().iter().map(|paper| papers::bytes_per_simulation(*paper, scale));
     let smaller = match arguments.scale {
         ScaleName::Paper => "take --scale quick, or --threads 1, which tries it",
         ScaleName::Quick => "--threads 1 tries it",
@@ -180,7 +180,7 @@ fn one(
     let (seed, watcher) = (arguments.seed, &progress);
     let (only, fresh_loads) = (arguments.only.as_deref(), arguments.fresh_loads);
     let plan = Plan { paper, scale, threads, seed, watcher, keeper: &keeper, only, fresh_loads };
-    let report = reproduce::run(&plan);
+    let report = papers::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
     if report.is_none() && keeper.not_kept() > 0 {
@@ -213,7 +213,7 @@ fn take(resume: Option<ResumeName>) -> Take {
 }
 
 fn threads_help() -> String {
-    let need = |paper| bytes_text(reproduce::bytes_per_simulation(paper, Scale::Paper));
+    let need = |paper| bytes_text(papers::bytes_per_simulation(paper, Scale::Paper));
     format!(
         "Simulations at a time; the result does not depend on it [default: one a core, as long as \
          there is memory for them: at paper scale one takes up to {} (pink) or {} (iter)]",
@@ -226,8 +226,8 @@ fn threads_help() -> String {
 /// Prints a note if memory is the bound.
 fn default_threads(paper: Paper, scale: Scale) -> usize {
     let (cores, available) = (host::cores(), host::available_memory_bytes());
-    let need = reproduce::bytes_per_simulation(paper, scale);
-    let threads = reproduce::threads(cores, available, need);
+    let need = papers::bytes_per_simulation(paper, scale);
+    let threads = papers::threads(cores, available, need);
     if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), need) {
         output::say(&words);
     }
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn memory_that_bounds_is_spoken_of() {
         let words = |cores, available: u64, need: u64| {
-            let threads = reproduce::threads(cores, Some(available), need);
+            let threads = papers::threads(cores, Some(available), need);
             threads_words(threads, cores, available, need).unwrap_or_default()
         };
         assert_eq!(words(2, 32 << 30, 16 << 30), "");

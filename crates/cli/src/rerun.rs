@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use lab::rerun::{self, Rerun, Run};
+use kvbench::rerun;
+use kvbench::rerun::{Rerun, Run};
 
 use crate::results::ResultArguments;
 use crate::{bench, compare, device, output};

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use levelhead::Store;
+use report::units::parse_bytes;
 use server::{Clock, Listening, OpenFiles, Tls};
 
 use crate::store::{Does, WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
 use crate::{allocator, output, values};
-use lab::parse_bytes;
 
 /// Environment variable of the password. Unlike arguments, other users cannot see it.
 const PASSWORD: &str = "LEVELHEAD_PASSWORD";

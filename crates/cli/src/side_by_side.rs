@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use kept::Kept;
-use lab::compare::{Finished, Lack, SideBySide};
-use lab::reproduce;
-use lab::reproduce::{Job, Simulation, Watcher};
+use papers::{Job, Simulation, Watcher};
+use report::compare::{Finished, Lack, SideBySide};
 use serde_json::{Value, json};
 use workload::Stop;
 
@@ -183,11 +182,11 @@ fn do_all(
     });
     let (jobs, threads) = (jobs.collect(), threads(how)?);
     let outcomes = match how.results.progress {
-        ProgressForm::Json => reproduce::run_all(jobs, threads, &JsonLines),
-        ProgressForm::None => reproduce::run_all(jobs, threads, &Silent),
+        ProgressForm::Json => papers::run_all(jobs, threads, &JsonLines),
+        ProgressForm::None => papers::run_all(jobs, threads, &Silent),
         ProgressForm::Auto => {
             let progress = Progress::new(&Arc::<Ended>::default(), &Arc::default());
-            let outcomes = reproduce::run_all(jobs, threads, &progress);
+            let outcomes = papers::run_all(jobs, threads, &progress);
             progress.bar.finish_and_clear();
             outcomes
         }
@@ -219,7 +218,7 @@ fn threads(how: &How<'_>) -> anyhow::Result<usize> {
         return Ok(threads as usize);
     }
     let (cores, available) = (host::cores(), host::available_memory_bytes());
-    let threads = reproduce::threads(cores, available, how.bytes_per_run);
+    let threads = papers::threads(cores, available, how.bytes_per_run);
     if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), how.bytes_per_run) {
         output::say(&words);
     }

@@ -4,19 +4,18 @@
 mod drives;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::{fmt, fs, io};
 
-use lab::reproduce::Keeper;
+use drives::Drives;
+use papers::Keeper;
 use serde_json::{Value, json};
 
 use crate::output;
-use drives::Drives;
 
 /// Which results of an earlier run are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

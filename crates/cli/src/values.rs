@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use lab::device::Before;
-use lab::{parse_count_in, parse_span_in};
+use blockbench::Before;
+use report::units::{parse_count_in, parse_span_in};
 use stacks::host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use workload::trace::kv::KvFormat;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
@@ -127,7 +127,7 @@ fn one_of<T: Copy, const N: usize>(all: [(T, &'static str); N], text: &str) -> R
 pub(crate) fn bytes(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync {
-    move |text| lab::parse_bytes_in(text, range.clone())
+    move |text| report::units::parse_bytes_in(text, range.clone())
 }
 
 /// Parses `NAME=VALUE`.

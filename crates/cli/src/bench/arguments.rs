@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use blockbench::Before;
 use clap::Args;
-use lab::device::Before;
 use stacks::host::{Arrangement, JournalPlace};
 use workload::trace::kv::KvFormat;
 
@@ -94,7 +94,7 @@ pub(crate) struct BenchArguments {
     #[arg(
         long,
         allow_hyphen_values = true,
-        value_parser = lab::parse_share,
+        value_parser = report::units::parse_share,
         conflicts_with_all = ["records", "store"]
     )]
     pub(super) fill: Option<f64>,

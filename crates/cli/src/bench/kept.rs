@@ -1,13 +1,13 @@
 //! `--save-drive` and `--drive`: files of loaded drives.
 
 use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::{fs, io};
 
 use anyhow::{Context, anyhow, bail};
-use lab::bench::{self, BenchError, BenchOutcome, BenchSpec, KeptDrive, Observer, Origin};
+use kvbench::{BenchError, BenchOutcome, BenchSpec, KeptDrive, Observer, Origin};
 use workload::Stop;
 
 use super::arguments::BenchArguments;
@@ -47,11 +47,11 @@ pub(super) fn on_kept(mut arguments: BenchArguments) -> anyhow::Result<BenchArgu
 /// Checks, before any work, that the drive can be saved to its file or read from it.
 pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Result<Drive> {
     if let Some(file) = &arguments.drive {
-        bench::check_keeping(spec)?;
+        kvbench::check_keeping(spec)?;
         return Ok(Drive::Kept(file.clone()));
     }
     let Some(file) = &arguments.save_drive else { return Ok(Drive::Fresh) };
-    bench::check_keeping(spec)?;
+    kvbench::check_keeping(spec)?;
     if file.exists() && !arguments.results.force {
         bail!(
             "{} is there already: give another file, or --force to write over it",
@@ -85,10 +85,10 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<BenchOutcome, BenchError> {
     match drive {
-        Drive::Fresh => bench::run(spec, observer, stop),
+        Drive::Fresh => kvbench::run(spec, observer, stop),
         Drive::Kept(file) => {
             let kept = open(file).map_err(BenchError::Kept)?;
-            bench::run_on_kept(spec, observer, stop, kept).map_err(|error| with_file(error, file))
+            kvbench::run_on_kept(spec, observer, stop, kept).map_err(|error| with_file(error, file))
         }
         Drive::Keep(file, origin) => keep(file, origin, spec, observer, stop),
     }
@@ -108,10 +108,14 @@ fn keep(
     let mut whole = || {
         fs::rename(&part, file)?;
         let bytes = fs::metadata(file)?.len();
-        output::say(&format!("kept the drive in {}, {}", file.display(), lab::bytes_text(bytes)));
+        output::say(&format!(
+            "kept the drive in {}, {}",
+            file.display(),
+            report::units::bytes_text(bytes)
+        ));
         Ok(())
     };
-    let outcome = bench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole)
+    let outcome = kvbench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole)
         .map_err(|error| with_file(error, file));
     // A part that still exists was not renamed: the drive was not saved.
     let _ = fs::remove_file(&part);

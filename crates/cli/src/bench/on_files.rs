@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use lab::bench::BenchError;
+use kvbench::BenchError;
 use levelhead::{Options, Store, Windows};
 use stacks::host::WindowPolicy;
 
@@ -18,7 +18,7 @@ use crate::{interrupt, output};
 pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut options = options(arguments)?;
     let (spec, inputs) = spec::live_spec(arguments, &options, cores())?;
-    lab::live::check(&spec)?;
+    kvbench::live::check(&spec)?;
     for warning in &spec.workload.warnings {
         output::say(warning);
     }
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     say_if_refused(&store, options.windows);
     let mut progress = Progress::new(arguments.results.progress);
     let stop = interrupt::stop_on_interrupt();
-    let outcome = lab::live::run(&spec, &store, &Drives, &mut progress, &stop);
+    let outcome = kvbench::live::run(&spec, &store, &Drives, &mut progress, &stop);
     output::say(&format!("the store stays in {}", spec.place));
     if let Err(error @ BenchError::Interrupted { .. }) = &outcome {
         output::say(&error.to_string());

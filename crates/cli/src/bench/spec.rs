@@ -7,14 +7,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use blockbench::Before;
+use blockbench::inputs::Inputs;
 use drives::ssd::SsdProfile;
-use lab::bench::{Before as Loaded, BenchSpec, TraceSpec};
-use lab::device::Before;
-use lab::live::LiveSpec;
-use lab::{
-    Configuration, HostChoice, Inputs, LoadedPlatform, Platform, PlatformOverrides, printable,
-};
+use kvbench::configuration::Configuration;
+use kvbench::live::LiveSpec;
+use kvbench::platform::{HostChoice, LoadedPlatform, Platform, PlatformOverrides};
+use kvbench::{Before as Loaded, BenchSpec, TraceSpec};
 use levelhead::Options;
+use report::units::printable;
 use stacks::design::{Design, IndexOptions};
 use stacks::host::HostProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
@@ -89,13 +90,13 @@ pub(super) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchA
             arguments,
             "records",
             |a| &mut a.records,
-            |n| Level::labelled(n, format!("{} pairs", lab::count_text(*n))),
+            |n| Level::labelled(n, format!("{} pairs", report::units::count_text(*n))),
         ),
         Axis::list(
             arguments,
             "operationcount",
             |a| &mut a.operations,
-            |n| Level::labelled(n, format!("{} operations", lab::count_text(*n))),
+            |n| Level::labelled(n, format!("{} operations", report::units::count_text(*n))),
         ),
         Axis::list(
             arguments,
@@ -213,7 +214,7 @@ pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Input
 
 /// Returns the number of pairs that fill a share of the drive.
 fn filling(spec: &BenchSpec, share: f64) -> anyhow::Result<u64> {
-    let held = lab::fit::pairs_held(spec);
+    let held = kvbench::fit::pairs_held(spec);
     let records = (held as f64 * share) as u64;
     if records == 0 && held > 0 {
         let name = spec.platform.name();

@@ -1,7 +1,7 @@
 //! The trace that `levelhead bench --trace` replays, and the arrival times of its operations.
 
 use anyhow::bail;
-use lab::bench::{Before, KvTrace, TraceSpec};
+use kvbench::{Before, KvTrace, TraceSpec};
 use workload::ClientOptions;
 
 use super::arguments::{BenchArguments, DEFAULT_WORKLOAD};

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
+use blockbench::fio::LoadedJob;
+use blockbench::inputs::Inputs;
+use blockbench::{DeviceSpec, Job};
 use catalogue::Override;
 use drives::ssd::SsdProfile;
-use lab::device::fio::LoadedJob;
-use lab::device::{DeviceSpec, Job};
-use lab::{Inputs, device};
 use serde_json::json;
 
 use super::DeviceArguments;
@@ -141,7 +141,7 @@ pub(super) fn planned(
     let inputs = Inputs::of_job(profile.table, job.table, &job.entry);
     let seed = arguments.seed.first().copied().unwrap_or(1);
     let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
-    let checked = device::check(&spec)
+    let checked = blockbench::check(&spec)
         .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name));
     Ok(checked.map(|()| Planned { spec, inputs, notes }))
 }

@@ -3,12 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use blockbench::DeviceSpec;
 use indicatif::ProgressBar;
-use lab::device::DeviceSpec;
 use serde_json::json;
 
 use crate::host::Stopwatch;
-use crate::progress::{self, ProgressForm};
+use crate::progress;
+use crate::progress::ProgressForm;
 
 const BAR: &str = "{msg} {wide_bar} {percent} % eta {eta}";
 const STEPS: u64 = 1_000;

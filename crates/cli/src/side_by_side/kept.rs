@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use lab::compare::Failure;
+use report::compare::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The runs of a sweep and their outcomes.
 
-use lab::compare::{Failure, Finished, Lack};
+use report::compare::{Failure, Finished, Lack};
 use serde_json::Value;
 use workload::Stop;
 

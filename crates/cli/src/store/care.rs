@@ -10,12 +10,13 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use lab::{bytes_text, count_text};
 use levelhead::{Error, Finding, Report, Salvaged, Store, Verified};
+use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
-use super::place::{self, Does, NewStore, Place};
+use super::place;
+use super::place::{Does, NewStore, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
 

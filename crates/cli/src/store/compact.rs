@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use lab::{bytes_text, count_text};
 use levelhead::{Inside, Store};
+use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
 use super::place::{Does, Place};

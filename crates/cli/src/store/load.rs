@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use lab::count_text;
 use levelhead::{Batch, Durability, Error, Store};
+use report::units::count_text;
 
 use super::Format;
 use super::encoding::EncodingArguments;

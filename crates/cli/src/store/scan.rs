@@ -1,17 +1,18 @@
 //! `levelhead scan` and `dump`.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use lab::count_text;
 use levelhead::{Error, Store};
+use report::units::count_text;
 
 use super::Format;
 use super::encoding::{Encoding, EncodingArguments};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use lab::{bytes_text, count_text};
 use levelhead::{Inside, Store, WindowStatistics};
+use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
 use super::place::{Does, Place};
@@ -165,7 +165,7 @@ fn table(facts: &Facts) -> String {
     };
     for directory in directories {
         let taken = directory.taken_bytes.map_or("lost".to_owned(), bytes_text);
-        row("directory", &format!("{}: {taken}", lab::printable(&directory.path)));
+        row("directory", &format!("{}: {taken}", report::units::printable(&directory.path)));
     }
     row("capacity", &format!("{} for each directory, at most", bytes_text(inside.capacity_bytes)));
     if let Some(pairs) = pairs {

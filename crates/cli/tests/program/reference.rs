@@ -61,8 +61,8 @@ fn every_key_of_every_file_is_in_the_reference() {
     assert_keys::<stacks::kvssd::DeviceProfile>("KV drives");
     assert_keys::<drives::ssd::SsdProfile>("Block drives");
     assert_keys::<stacks::host::HostProfile>("Hosts");
-    assert_keys::<lab::Configuration>("Configurations");
-    assert_keys::<lab::device::Job>("Jobs");
+    assert_keys::<kvbench::configuration::Configuration>("Configurations");
+    assert_keys::<blockbench::Job>("Jobs");
 }
 
 #[test]
@@ -134,11 +134,11 @@ fn every_field_of_json_is_in_the_reference() {
         &of_trace,
     ];
     let sources = [
-        include_str!("../../../lab/src/result.rs"),
-        include_str!("../../../lab/src/ageing.rs"),
-        include_str!("../../../lab/src/inputs.rs"),
-        include_str!("../../../lab/src/resolution.rs"),
-        include_str!("../../../lab/src/traces.rs"),
+        include_str!("../../../kvbench/src/result.rs"),
+        include_str!("../../../kvbench/src/ageing.rs"),
+        include_str!("../../../blockbench/src/inputs.rs"),
+        include_str!("../../../report/src/resolution.rs"),
+        include_str!("../../../blockbench/src/traces.rs"),
         include_str!("../../../engine/src/stats.rs"),
     ];
     assert_fields("JSON of `levelhead bench`", &benches, &sources.concat());
@@ -152,10 +152,10 @@ fn every_field_of_json_is_in_the_reference() {
         "device --job windows --set stream.duration_s=0.1 --set stream.rate_iops=1000",
     ];
     let sources = [
-        include_str!("../../../lab/src/device/result.rs"),
-        include_str!("../../../lab/src/inputs.rs"),
-        include_str!("../../../lab/src/resolution.rs"),
-        include_str!("../../../lab/src/traces.rs"),
+        include_str!("../../../blockbench/src/result.rs"),
+        include_str!("../../../blockbench/src/inputs.rs"),
+        include_str!("../../../report/src/resolution.rs"),
+        include_str!("../../../blockbench/src/traces.rs"),
         include_str!("../../../workload/src/record/summary.rs"),
     ];
     assert_fields("JSON of `levelhead device`", &jobs, &sources.concat());
