@@ -2,7 +2,7 @@
 //! docs/model.md.
 //!
 //! ```text
-//! cargo run --release -p lab --example pm9a3 -- [PROFILE [SECONDS [SEED [RATES]]]]
+//! cargo run --release -p blockbench --example pm9a3 -- [PROFILE [SECONDS [SEED [RATES]]]]
 //! ```
 //!
 //! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once sequentially and three times

@@ -2,7 +2,7 @@
 //! the options of `rocksdb` on a simulated drive.
 //!
 //! ```text
-//! cargo run --release -p lab --example db_bench -- \
+//! cargo run --release -p kvbench --example db_bench -- \
 //!     [puts per second] [pairs] [merge ns per entry] [limit]
 //! ```
 //! Puts per second are the offered rate; 0 is as fast as one client can put. The merge time is that

@@ -2,7 +2,7 @@
 //! fixed limit on background I/O, and with SILK's scheduling. `docs/db_bench.md` has the results.
 //!
 //! ```text
-//! cargo run --release -p lab --example silk -- \
+//! cargo run --release -p kvbench --example silk -- \
 //!     [pairs] [cycles] [peak, operations per second] [valley]
 //! ```
 //! Half of the operations are gets of random keys, half are puts. Each operation has an intended

@@ -136,7 +136,7 @@ fn what_a_reader_would_stumble_over_is_seen() {
     }
 }
 
-/// `LEVELHEAD_REPORT=DIR cargo test -p lab --test report` checks an existing report.
+/// `LEVELHEAD_REPORT=DIR cargo test -p report --test report` checks an existing report.
 #[test]
 fn a_given_report_is_drawn_whole() {
     let Some(directory) = browser::environment("LEVELHEAD_REPORT") else { return };
