@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  nand ...... NAND flash: dies, channels, timing, errors
-//!  firmware .. what the firmware of every drive needs: host link, superblocks, room for dumps
+//!  firmware .. parts that the firmware of every drive needs: host link, superblocks, dumps
 //!  ssd ....... block drives: mapping, buffer, garbage collection, NVM sets with windows
 //! ```
 //!

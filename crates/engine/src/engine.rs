@@ -30,6 +30,7 @@ use crate::manifest::Manifest;
 use crate::manifest::publish::Uncommitted;
 use crate::medium::{Medium, Shape};
 use crate::memory::{checkpoint_growth, index_growth};
+use crate::memtable::MemtableLimits;
 use crate::operations::{BatchOptions, Lookup, Reads, WriteOptions, check_key};
 use crate::options::surroundings::Surroundings;
 use crate::options::{IteratorOptions, Options};
@@ -45,7 +46,7 @@ use crate::version::Version;
 use crate::version::pool::Pool;
 use crate::wal::{Durability, Flushed};
 use crate::write::batch::BatchWrite;
-use crate::write::{Front, Index, MemtableLimits};
+use crate::write::{Front, Index};
 
 /// An LSM engine on a medium. Clones are handles to the same store.
 pub struct Engine<M: Medium> {
@@ -273,7 +274,8 @@ impl<M: Medium> Engine<M> {
     /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
     ///
     /// An acknowledged write survives a power cut if it is in memory that is dumped, or in the log
-    /// if `options` or the design make the write wait for the log ([`LogSync`](crate::wal::LogSync)).
+    /// if `options` or the design make the write wait for the log
+    /// ([`LogSync`](crate::wal::LogSync)).
     /// Waits while the memtable is full and its flush lags.
     ///
     /// # Errors

@@ -6,8 +6,24 @@ use runtime::Nanos;
 
 use crate::format::page::PageFault;
 use crate::medium::{MediumError, PageNo};
-use crate::operations::UsedUp;
-use crate::write::batch::BatchSize;
+
+/// The resource that a full store lacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsedUp {
+    /// Space on the medium.
+    Space,
+    /// The memory for the index, with its limit in bytes.
+    IndexMemory(u64),
+}
+
+/// The size of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchSize {
+    /// The number of writes.
+    pub writes: usize,
+    /// Bytes that the writes use in a memtable.
+    pub bytes: u64,
+}
 
 /// The reason why an operation failed. It has changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]

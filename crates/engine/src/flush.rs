@@ -1,8 +1,6 @@
-//! Flush: writes a frozen memtable as data pages and entries of L1, or as a table of L0
-//! (`tables::flush`).
+//! Flush: writes a frozen memtable as data pages and entries of L1, or as a table of L0 (`table`).
 
 pub(crate) mod packing;
-pub(crate) mod queue;
 pub(crate) mod table;
 
 use std::rc::Rc;
@@ -14,7 +12,6 @@ use crate::compaction::sliced::merge::{ListRun, SegmentRun, merge};
 use crate::compaction::sliced::placing::Place;
 use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::flush::queue::FlushNo;
 use crate::format::data_page::Outgoing;
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::format::inlining::Inlining;
@@ -26,6 +23,7 @@ use crate::planted::Fault;
 use crate::space::priority::{Claimant, Need};
 use crate::space::writing::{Layout, Written, lay_out};
 use crate::version::LevelEdit;
+use crate::write::flushes::FlushNo;
 
 impl<M: Medium> Inner<M> {
     /// Runs one of the flush tasks: flushes frozen memtables, oldest first, forever.

@@ -1,4 +1,4 @@
-//! Encodings of pages, objects and pointers. Pure functions; no I/O.
+//! Bytes of pages, objects, pointers, meta segments and tables. Pure functions; no I/O.
 
 pub(crate) mod codec;
 pub(crate) mod columns;

@@ -1,11 +1,10 @@
-//! The part of garbage collection that the LSM-tree and the hash table share: a task that keeps
-//! extents free.
+//! Garbage collection: the task that keeps extents free. Tree and hash table share it.
 //!
 //! An extent without live items is released unread. Otherwise, when few extents are free, a victim
 //! is read in batches. Its objects that the index still refers to are re-inserted in the memtable
 //! as if newly written; live index pages are copied. Then the extent is retired. An extent with a
 //! damaged page is kept unchanged until the store is opened again; one with an unreadable page is
-//! kept for a while (`store::unread`).
+//! kept for a while (`space::unread`).
 //!
 //! The index takes part through [`Collected`].
 
@@ -13,7 +12,6 @@ pub(crate) mod copying;
 pub(crate) mod fullness;
 pub(crate) mod segments;
 pub(crate) mod sweep;
-pub(crate) mod unread;
 pub(crate) mod values;
 
 use std::cell::{Cell, RefCell};
@@ -28,11 +26,11 @@ use crate::format::object::Sequence;
 use crate::format::page::PageFault;
 use crate::format::pointer::Pointer;
 use crate::format::value::Value;
-use crate::gc::unread::PAUSE;
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::planted::Fault;
 use crate::space::PageStore;
 use crate::space::extent::State;
+use crate::space::unread::PAUSE;
 use crate::stats::EngineStats;
 use crate::write::freeing::{Freeing, Place};
 use crate::write::{Front, Index};

@@ -34,6 +34,7 @@ pub(crate) mod flush;
 #[cfg(test)]
 mod fuzz_tests;
 pub(crate) mod key_hash;
+mod located;
 pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod page_set;
@@ -60,7 +61,6 @@ use crate::hash::cache::Cache;
 use crate::hash::edit::Gathered;
 use crate::hash::options::HashOptions;
 use crate::hash::page_set::PageSet;
-use crate::hash::reads::Located;
 use crate::hash::stats::HashStats;
 use crate::hash::table::Table;
 use crate::manifest::Manifest;
@@ -290,23 +290,5 @@ impl<M: Medium> Inner<M> {
         let now = self.memory().index_bytes();
         let mut stats = self.stats.borrow_mut();
         stats.peak_index_bytes = stats.peak_index_bytes.max(now);
-    }
-}
-
-impl Located {
-    pub(crate) fn exists(&self) -> bool {
-        match self {
-            Self::Memory(entry) => entry.is_some(),
-            Self::Stored(_) => true,
-            Self::Absent => false,
-        }
-    }
-
-    fn into_value(self) -> Option<Value> {
-        match self {
-            Self::Memory(entry) => entry,
-            Self::Stored(value) => value,
-            Self::Absent => None,
-        }
     }
 }

@@ -12,7 +12,7 @@
 //!  iterate ..... snapshots, cursors, iterators
 //!  compaction .. sliced (`PinK`), leveled (tables), manual
 //!  gc .......... garbage collection of values and segments
-//!  space ....... extents of the medium: who may use them, writes, releases
+//!  space ....... extents of the medium: priorities, writes, releases
 //!  format ...... bytes of pages, objects, segments, tables
 //!  recovery .... opening: from a dump, or from WAL and manifest
 //!  repair ...... opening from the pages alone, if WAL or manifest are damaged
@@ -63,7 +63,7 @@ mod write;
 pub use compaction::sliced::accelerator::Accelerator;
 pub use effort::CpuCosts;
 pub use engine::Engine;
-pub use error::{EngineError, Expired, Failure, OpenError, WantOf};
+pub use error::{BatchSize, EngineError, Expired, Failure, OpenError, UsedUp, WantOf};
 pub use format::object::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use format::page::{PageFault, StoreId, said_len};
 pub use format::value::Value;
@@ -74,7 +74,7 @@ pub use iterate::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use iterate::snapshot_reads::{EngineSnapshot, IndexPart};
 pub use medium::{ExtentId, Medium, MediumError, OpenedFor, PageNo, Shape, Stream};
 pub use memory::{dumped_bytes_of_flush, dumped_bytes_of_lists};
-pub use operations::{BatchOptions, Condition, Lookup, UsedUp, WriteOptions};
+pub use operations::{BatchOptions, Condition, Lookup, WriteOptions};
 pub use options::surroundings::{FROZEN_MEMTABLES, Surroundings};
 pub use options::tables::{Preemption, TableOptions};
 pub use options::{ColumnOptions, Filters, Granularity, IteratorOptions, MergeBy, Options};
@@ -90,4 +90,4 @@ pub use stats::{
     AcceleratorWork, CacheStats, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats,
 };
 pub use wal::{Durability, LogSync};
-pub use write::batch::{BatchSize, BatchWrite};
+pub use write::batch::BatchWrite;

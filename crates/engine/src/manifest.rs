@@ -8,8 +8,8 @@
 //!
 //! Extents are reserved for the current epoch and for the checkpoint that ends it. The length of
 //! that checkpoint is known at any time. So the reservation grows with each edit, as far as clients
-//! have left space ([`MemtableLimits::checkpoint_bytes`](crate::write::MemtableLimits)), and never
-//! jumps.
+//! have left space ([`MemtableLimits::checkpoint_bytes`](crate::memtable::MemtableLimits)), and
+//! never jumps.
 //!
 //! A checkpoint starts with the run that writes it and with the start of that run's WAL: see
 //! [`RunStart`].

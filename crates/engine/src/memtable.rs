@@ -24,7 +24,25 @@ use crate::format::object::{Sequence, full_len};
 use crate::format::value::Value;
 use crate::memtable::chunks::Chunks;
 use crate::memtable::marks::Marks;
-use crate::write::MemtableLimits;
+
+/// The limits of the memtables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemtableLimits {
+    /// Writes in a memtable before it is flushed.
+    pub entries: usize,
+    /// Bytes of objects in a memtable before it is flushed.
+    pub bytes: u64,
+    /// The most pages by which one memtable can grow the index.
+    pub index_pages: u32,
+    /// The most bytes by which one memtable can grow the manifest's checkpoints; 0 without a
+    /// manifest.
+    pub checkpoint_bytes: u64,
+    /// The number of frozen memtables that may wait for their flush.
+    pub frozen: usize,
+    /// Whether puts leave room for batches that free space: some extents, for a sixteenth of a
+    /// memtable.
+    pub leaves_room: bool,
+}
 
 /// One key in this many is a sample.
 const SAMPLED: usize = 64;

@@ -2,7 +2,7 @@
 
 use runtime::{Carrier, Nanos};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, UsedUp};
 use crate::format::object::MAX_KEY_BYTES;
 use crate::format::value::Value;
 use crate::wal::LogSync;
@@ -93,15 +93,6 @@ pub(crate) enum Fullness {
     Full(UsedUp),
     /// Even deletes cannot be flushed.
     Stuck,
-}
-
-/// The resource that a full store lacks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UsedUp {
-    /// Space on the medium.
-    Space,
-    /// The memory for the index, with its limit in bytes.
-    IndexMemory(u64),
 }
 
 impl Fullness {

@@ -131,7 +131,8 @@ pub struct Options {
     #[serde(default)]
     pub tables: TableOptions,
     /// Whether puts leave some extents for batches that make room
-    /// ([`BatchOptions::makes_room`](crate::operations::BatchOptions::makes_room)), so that a full store
+    /// ([`BatchOptions::makes_room`](crate::operations::BatchOptions::makes_room)), so that a full
+    /// store
     /// accepts these too.
     #[serde(default)]
     pub leaves_room: bool,

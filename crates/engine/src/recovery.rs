@@ -1,4 +1,14 @@
-//! TODO: recovery.
+//! Opening of a store that exists.
+//!
+//! ```text
+//!  open ......... a new store, or one whose memory was dumped
+//!  reopen ....... from manifest and WAL, where memory was lost
+//!  scan ......... finds both on the medium
+//!  replay ....... writes of the WAL become memtables
+//!  unreadable, unneeded .. unreadable pages of both, and the proof that they are not needed
+//!  dump, tree_dump ....... memory that capacitors save: the common part, and that of a tree
+//!  parked, tree_parked ... a store at rest, saved and restored whole
+//! ```
 
 pub(crate) mod dump;
 pub(crate) mod open;

@@ -6,7 +6,7 @@
 //! Invariants:
 //! - A page that was handed out and has no place in an index yet is *unpublished*. A power cut
 //!   turns it into a hole.
-//! - Space is promised before it is written to, so that no write waits half-way (`space`).
+//! - Space is promised before it is written to, so that no write waits half-way (`priority`).
 //! - An extent is released only when no active reader can reach it (`epochs`).
 
 pub(crate) mod apart;
@@ -19,9 +19,11 @@ pub(crate) mod pacing;
 pub(crate) mod pins;
 pub(crate) mod priority;
 pub(crate) mod promise;
+mod quarantine;
 pub(crate) mod releasing;
 pub(crate) mod tally;
 pub(crate) mod units;
+pub(crate) mod unread;
 pub(crate) mod writing;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -34,7 +36,6 @@ use crate::effort::CpuCosts;
 use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
-use crate::gc::unread::Unread;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use crate::planted::Planted;
 use crate::read::shared::SharedReads;
@@ -43,6 +44,7 @@ use crate::space::extent::{Extent, State};
 use crate::space::extents::Extents;
 use crate::space::pins::{Moment, Pins};
 use crate::space::promise::Promised;
+use crate::space::unread::Unread;
 
 /// The processor that a store runs on, and the costs of its steps there.
 pub struct Cpu {

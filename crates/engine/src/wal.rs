@@ -1,18 +1,15 @@
-//! The journal: makes acknowledged writes and edits of the index survive a power cut.
+//! The write-ahead log: acknowledged writes that are not in the levels yet.
 //!
-//! Two mechanisms exist (docs/decisions/0020). With *capacitors*, nothing is written before a power
-//! cut; memory is dumped then. With a *log*, every write is written to the WAL before it is
-//! acknowledged, and every edit to the manifest before it takes effect; memory may be lost at any
-//! instant.
+//! Two mechanisms make writes durable (docs/decisions/0020). With *capacitors*, nothing is written
+//! before a power cut; memory is dumped then. With a *log*, every write is written to the WAL
+//! before it is acknowledged, and every edit to the manifest before it takes effect; memory may be
+//! lost at any instant.
 //!
 //! ```text
-//!  groups ..... encoding of journal pages in groups that are valid as a whole or not at all
-//!  log ........ the WAL: writes that are not in the index yet, in groups
-//!  manifest ... edits since the last checkpoint, and the time of the next checkpoint
-//!  scan ....... reads the remains of both after a power cut
-//!  unreadable, unneeded .. unreadable journal pages, and the proof that they are not needed
-//!  reopening .. the part of reopening that all indexes share
-//!  fields ..... the part of edits that all indexes share
+//!  log ...... the WAL: group commit
+//!  groups ... encoding of pages in groups that are valid as a whole or not at all
+//!  records .. encoding of writes
+//!  extents .. the extents of WAL and manifest
 //! ```
 //! WAL and manifest use extents of their own from the common pool, so that these wear like all
 //! others. Their places are not recorded anywhere: each extent of theirs begins with a page that

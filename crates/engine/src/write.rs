@@ -8,6 +8,7 @@ pub(crate) mod admission;
 #[cfg(test)]
 mod admission_tests;
 pub(crate) mod batch;
+pub(crate) mod flushes;
 pub(crate) mod freeing;
 pub(crate) mod reserve;
 pub(crate) mod stall;
@@ -20,14 +21,13 @@ use std::rc::Rc;
 use runtime::{Nanos, Semaphore};
 
 use crate::effort::Effort;
-use crate::error::EngineError;
-use crate::flush::queue::Flushes;
+use crate::error::{EngineError, UsedUp};
 use crate::format::object::Sequence;
 use crate::format::value::Value;
 use crate::gc::sweep::Sweep;
 use crate::medium::{Medium, Stream};
-use crate::memtable::{Entry, Memtables};
-use crate::operations::{Condition, Fullness, Kind, UsedUp, WriteOptions};
+use crate::memtable::{Entry, MemtableLimits, Memtables};
+use crate::operations::{Condition, Fullness, Kind, WriteOptions};
 use crate::planted::Fault;
 use crate::space::priority::{Claimant, Need};
 use crate::space::promise::Promise;
@@ -36,6 +36,7 @@ use crate::stats::EngineStats;
 use crate::wal::log::{Log, Ticket};
 use crate::wal::records::Record;
 use crate::wal::{Flushed, LogSync, log};
+use crate::write::flushes::Flushes;
 
 pub(crate) use crate::write::admission::Admission;
 use crate::write::admission::Asked;
@@ -75,25 +76,6 @@ pub(crate) trait Index {
 
     /// Returns the newest snapshot. Replaced versions are kept for it.
     fn newest_snapshot(&self) -> Option<Sequence>;
-}
-
-/// The limits of the memtables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MemtableLimits {
-    /// Writes in a memtable before it is flushed.
-    pub entries: usize,
-    /// Bytes of objects in a memtable before it is flushed.
-    pub bytes: u64,
-    /// The most pages by which one memtable can grow the index.
-    pub index_pages: u32,
-    /// The most bytes by which one memtable can grow the manifest's checkpoints; 0 without a
-    /// manifest.
-    pub checkpoint_bytes: u64,
-    /// The number of frozen memtables that may wait for their flush.
-    pub frozen: usize,
-    /// Whether puts leave room for batches that free space: some extents, for a sixteenth of a
-    /// memtable.
-    pub leaves_room: bool,
 }
 
 /// The front of a store.

@@ -8,7 +8,7 @@
 //!           crate::design::Index: an LSM-tree or a hash table, on RawFlash:
 //!             |              superblocks as extents  (raw_flash)
 //!             |
-//!           drives::nand::Flash            reserved superblocks: the dump at power loss  (reserve, power)
+//!           drives::nand::Flash, reserved superblocks: the dump at power loss  (power)
 //! ```
 //!
 //! Commands follow the NVMe Key Value Command Set; their outcome is a [`Status`]. Device profiles

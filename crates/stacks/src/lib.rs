@@ -1,4 +1,4 @@
-//! What runs on simulated drives.
+//! Systems that run on simulated drives.
 //!
 //! ```text
 //!  design ... named designs: the options of an index and of its limiter; an index of either kind

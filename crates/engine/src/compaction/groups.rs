@@ -12,8 +12,8 @@ use crate::format::group_index::entry_bytes;
 use crate::gc::copying::in_extents;
 use crate::medium::{Medium, PageNo, Shape};
 use crate::options::Options;
+use crate::space::handing_out::Group as PagesTogether;
 use crate::space::promise::Promise;
-use crate::space::writing::Group as PagesTogether;
 use crate::version::level::{NamedSegment, Segment};
 use crate::version::location::{Group, Location};
 

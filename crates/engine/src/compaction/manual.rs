@@ -21,12 +21,12 @@ use runtime::{Notify, Semaphore};
 
 use crate::effort::Effort;
 use crate::engine::{Engine, Inner};
-use crate::error::EngineError;
+use crate::error::{EngineError, UsedUp};
 use crate::format::meta_segment::MetaSegment;
 use crate::gc::sweep::WORTH_COLLECTING;
 use crate::gc::values::WORTH_COPYING;
 use crate::medium::{ExtentId, Medium, MediumError, Stream};
-use crate::operations::{Fullness, UsedUp};
+use crate::operations::Fullness;
 use crate::space::extent::{Extent, State};
 use crate::version::level::Level;
 

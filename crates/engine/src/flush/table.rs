@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
-use super::queue::{FlushNo, Part};
 use crate::compaction::leveled::STEP_ENTRIES;
 use crate::compaction::leveled::space::Contents;
 use crate::engine::Inner;
@@ -16,6 +15,7 @@ use crate::space::priority::Claimant;
 use crate::space::writing::Written;
 use crate::version::open_table::Table;
 use crate::version::tree::TreeEdit;
+use crate::write::flushes::{FlushNo, Part};
 
 impl<M: Medium> Inner<M> {
     /// Writes the entries of a flush as a table of L0, independently of earlier flushes.

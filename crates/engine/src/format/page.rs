@@ -145,7 +145,7 @@ pub enum PageFault {
     },
     /// The page belongs to another store.
     Foreign,
-    /// The page is intact, but its contents are not what the index expects.
+    /// The page is intact, but its contents differ from those that the index expects.
     Contents,
 }
 

@@ -7,9 +7,10 @@ use runtime::Nanos;
 use super::sweep::WORTH_COLLECTING;
 use super::{Collected, Next};
 use crate::engine::Inner;
+use crate::error::UsedUp;
 use crate::iterate::snapshot::Expiry;
 use crate::medium::Medium;
-use crate::operations::{Fullness, UsedUp};
+use crate::operations::Fullness;
 
 /// The state of a store that has nothing to collect.
 #[derive(Clone, Copy, Debug)]

@@ -19,12 +19,13 @@ use crate::gc;
 use crate::manifest::Manifest;
 use crate::manifest::fields::EXTENT_CHANGE_BYTES;
 use crate::medium::{Medium, Stream};
+use crate::memtable::MemtableLimits;
 use crate::options::surroundings::Surroundings;
 use crate::planted::Planted;
 use crate::recovery::dump::RUNS_BYTES;
 use crate::space::{Cpu, PageStore};
 use crate::wal::Durability;
-use crate::write::{Front, MemtableLimits};
+use crate::write::Front;
 
 /// The parameters for opening a hash table.
 pub struct HashSetup<M> {

@@ -13,19 +13,10 @@ use crate::format::data_page::Found;
 use crate::format::page::PageFault;
 use crate::format::pointer::Pointer;
 use crate::format::value::Value;
+use crate::hash::located::Located;
 use crate::medium::Medium;
 use crate::memtable::Entry;
 use crate::space::extent::State;
-
-/// The newest entry of a key.
-pub(crate) enum Located {
-    /// In a memtable: a value or a tombstone.
-    Memory(Entry),
-    /// On the medium. The value is `None` only if it was not requested and the object is larger
-    /// than a page.
-    Stored(Option<Value>),
-    Absent,
-}
 
 /// The progress of the search for a key.
 pub(crate) struct Search {

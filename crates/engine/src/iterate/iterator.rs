@@ -33,7 +33,7 @@ use crate::format::entry::Mapping;
 use crate::format::value::Value;
 use crate::iterate::iterator::buffer::Buffer;
 use crate::iterate::iterator::readahead::Readahead;
-use crate::iterate::iterator::values::Item;
+use crate::iterate::value_reads::Item;
 use crate::medium::Medium;
 use crate::operations::check_key;
 use crate::options::IteratorOptions;

@@ -90,3 +90,18 @@ pub(crate) async fn fetch<M: Medium>(
     };
     inner.store.value_in(&image, key, pointer, class.get(), &mut 0).await
 }
+
+/// A pair that the merge has passed.
+pub(crate) struct Item {
+    pub key: Box<[u8]>,
+    pub value: Fetch,
+    /// The location of a value that is inserted into the cache when it is returned.
+    pub to_cache: Option<Pointer>,
+}
+
+impl Item {
+    /// Returns the kind of access: `Point` for values that may be read again, `Scan` for others.
+    pub(crate) fn access(&self) -> Access {
+        if self.to_cache.is_some() { Access::Point } else { Access::Scan }
+    }
+}

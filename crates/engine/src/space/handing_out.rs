@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 
 use super::promise::Promise;
 use super::units::{Runs, Unit, Units};
-use super::writing::Group;
 use super::{PageStore, pacing};
 use crate::error::EngineError;
 use crate::medium::{Medium, MediumError, PageNo, Stream};
+
+/// Unsealed pages that must be consecutive on the medium.
+pub(crate) type Group = Vec<Vec<u8>>;
 
 /// Groups that are being handed to the medium.
 pub(super) struct HandingOut<'a, M, F, Append> {

@@ -3,7 +3,7 @@
 use runtime::IoClass;
 
 use super::PageStore;
-use super::handing_out::HandingOut;
+use super::handing_out::{Group, HandingOut};
 use super::priority::with_waste;
 use super::promise::Promise;
 use super::units::Unit;
@@ -14,9 +14,6 @@ use crate::format::data_page::Outgoing;
 use crate::format::pointer::Pointer;
 use crate::manifest::changes::Changes;
 use crate::medium::{Medium, MediumError, PageNo, Stream};
-
-/// Unsealed pages that must be consecutive on the medium.
-pub(crate) type Group = Vec<Vec<u8>>;
 
 /// The number of objects processed in one step: about ten microseconds.
 pub(crate) const STEP: usize = 256;

@@ -3,9 +3,8 @@
 
 use runtime::Nanos;
 
-use super::batch::BatchSize;
 use super::{Front, Index};
-use crate::error::EngineError;
+use crate::error::{BatchSize, EngineError};
 use crate::medium::Medium;
 use crate::operations::{Fullness, Kind};
 use crate::space::NO_ROOM;

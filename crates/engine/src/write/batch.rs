@@ -11,7 +11,7 @@ use runtime::Nanos;
 use super::admission::Asked;
 use super::{Front, Index};
 use crate::effort::Effort;
-use crate::error::EngineError;
+use crate::error::{BatchSize, EngineError};
 use crate::medium::Medium;
 use crate::memtable::Entry;
 use crate::operations::{BatchOptions, Kind};
@@ -20,15 +20,6 @@ use crate::wal::log::{Ticket, full_bytes};
 
 /// A write of a batch: the key, and the value or a delete.
 pub type BatchWrite = (Box<[u8]>, Entry);
-
-/// The size of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BatchSize {
-    /// The number of writes.
-    pub writes: usize,
-    /// Bytes that the writes use in a memtable.
-    pub bytes: u64,
-}
 
 impl BatchSize {
     /// Returns the size of these writes.

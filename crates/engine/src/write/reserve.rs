@@ -1,10 +1,11 @@
 //! The reserve that clients leave free: extents for the background work that frees space, and for
 //! promises made to clients (docs/decisions/0010).
 
-use super::{Front, MemtableLimits};
+use super::Front;
 use crate::error::OpenError;
 use crate::manifest;
 use crate::medium::{ExtentId, Medium, Stream};
+use crate::memtable::MemtableLimits;
 use crate::space::PageStore;
 use crate::space::extents::Extents;
 use crate::space::priority::Claimant;

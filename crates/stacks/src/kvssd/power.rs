@@ -1,8 +1,8 @@
 //! Power cuts, and recovery.
 //!
 //! Contract: at a power cut the drive's capacitors last long enough to write the dump, and no
-//! longer. Operations in the flash end as `drives::nand::power_cut` decides. Every acknowledged command is
-//! in the dump or durable; an unacknowledged one may be either.
+//! longer. Operations in the flash end as `drives::nand::power_cut` decides. Every acknowledged
+//! command is in the dump or durable; an unacknowledged one may be either.
 //!
 //! A dump that is missing although the drive had run is detected at the next power-up: a superblock
 //! that is free according to the older dump contains pages.

@@ -11,24 +11,9 @@ use crate::error::EngineError;
 use crate::format::pointer::Pointer;
 use crate::format::value::Value;
 use crate::iterate::snapshot::Snapshot;
-use crate::iterate::value_reads::{Fetch, UnderWay, fetch};
+use crate::iterate::value_reads::{Fetch, Item, UnderWay, fetch};
 use crate::medium::{Medium, PageNo};
 use crate::read::cache::Access;
-
-/// A pair that the merge has passed.
-pub(super) struct Item {
-    pub key: Box<[u8]>,
-    pub value: Fetch,
-    /// The location of a value that is inserted into the cache when it is returned.
-    pub to_cache: Option<Pointer>,
-}
-
-impl Item {
-    /// Returns the kind of access: `Point` for values that may be read again, `Scan` for others.
-    fn access(&self) -> Access {
-        if self.to_cache.is_some() { Access::Point } else { Access::Scan }
-    }
-}
 
 impl<M: Medium> EngineIterator<M> {
     /// Starts the read of the current pair's value if reads of others will run in parallel with it.

@@ -3,13 +3,10 @@
 //! the next open of the store.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use runtime::Nanos;
 
-use crate::medium::{ExtentId, Medium};
-use crate::space::PageStore;
-use crate::space::extent::State;
+use crate::medium::ExtentId;
 
 /// The pause before the collector tries another extent: while no extent can be read, it does not
 /// try all of them.
@@ -27,7 +24,7 @@ const MOST_FAILURES: u32 = 10;
 const FEW_FAILURES: u32 = 4;
 
 /// Returns the wait after so many failures; `None` if the extent is not tried again.
-fn wait_after(failures: u32) -> Option<Nanos> {
+pub(super) fn wait_after(failures: u32) -> Option<Nanos> {
     (failures < MOST_FAILURES).then(|| FIRST_WAIT * LONGER.pow(failures - 1))
 }
 
@@ -42,53 +39,28 @@ struct Failures {
 pub(crate) struct Unread(BTreeMap<ExtentId, Failures>);
 
 impl Unread {
+    /// Removes an extent that was read completely.
+    pub(super) fn forget(&mut self, id: ExtentId) {
+        self.0.remove(&id);
+    }
+
+    /// Returns the extents that may be readable soon, with the generation in which they failed.
+    pub(super) fn soon(&self) -> impl Iterator<Item = (ExtentId, u64)> {
+        let is_soon = |failures: &Failures| failures.count <= FEW_FAILURES;
+        self.0
+            .iter()
+            .filter(move |(_, failures)| is_soon(failures))
+            .map(|(id, failures)| (*id, failures.generation))
+    }
+
     /// Counts a failure of an extent and returns the number of its failures.
-    fn note(&mut self, id: ExtentId, generation: u64) -> u32 {
+    pub(super) fn note(&mut self, id: ExtentId, generation: u64) -> u32 {
         let failures = self.0.entry(id).or_insert(Failures { generation, count: 0 });
         if failures.generation != generation {
             *failures = Failures { generation, count: 0 };
         }
         failures.count += 1;
         failures.count
-    }
-}
-
-impl<M: Medium> PageStore<M> {
-    /// Quarantines an extent that was to be collected and has an unreadable page. It is kept
-    /// unchanged and closed again after a while. Returns whether this is its first failure.
-    pub(crate) fn keep_unread(self: &Rc<Self>, id: ExtentId) -> bool {
-        self.extents.borrow_mut().set_state(id, State::Quarantined);
-        let generation = self.extents.borrow().get(id).generation;
-        let failures = self.unread.borrow_mut().note(id, generation);
-        if let Some(wait) = wait_after(failures) {
-            let store = Rc::clone(self);
-            self.handle.spawn("wait before an extent is read again", async move {
-                store.handle.sleep(wait).await;
-                store.extents.borrow_mut().set_state(id, State::Closed);
-                store.work.notify_all();
-            });
-        } else {
-            // Wakes tasks that waited for the extent, so that they see that it frees nothing.
-            self.work.notify_all();
-        }
-        failures == 1
-    }
-
-    /// Forgets the failures of an extent that was read completely.
-    pub(crate) fn forget_unread(&self, id: ExtentId) {
-        self.unread.borrow_mut().0.remove(&id);
-    }
-
-    /// Whether an extent that could not be read is tried again soon.
-    pub(crate) fn reads_again_soon(&self) -> bool {
-        let extents = self.extents.borrow();
-        let is_one = |(id, failures): (&ExtentId, &Failures)| {
-            let extent = extents.get(*id);
-            extent.state == State::Quarantined
-                && extent.generation == failures.generation
-                && failures.count <= FEW_FAILURES
-        };
-        self.unread.borrow().0.iter().any(is_one)
     }
 }
 

@@ -14,11 +14,11 @@ use std::cell::Cell;
 use std::ops::Bound;
 use std::rc::Rc;
 
+use super::Front;
 use crate::medium::Medium;
 use crate::memtable::Write;
 use crate::space::priority::{Claimant, Need};
 use crate::space::promise::Promise;
-use crate::write::Front;
 
 /// The number of writes copied from a memtable in one step: about ten microseconds.
 const WRITES_A_STEP: usize = 128;
