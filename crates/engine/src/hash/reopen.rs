@@ -1,7 +1,7 @@
 //! Opening a hash table without its memory: from manifest and log.
 //!
-//! The steps are those of the tree (`recovery::reopen`), but an edit contains slot changes. During the
-//! replay of edits, slot changes are kept by bucket page. They are dropped when a later edit
+//! The steps are those of the tree (`recovery::reopen`), but an edit contains slot changes. During
+//! the replay of edits, slot changes are kept by bucket page. They are dropped when a later edit
 //! records that the page was written with them. The remaining changes are applied to pages in
 //! memory, which are then dirty, as they were before the power cut. So there are no more such pages
 //! than there was memory for. Cost: one read of each extent's header, the journal, and one read for
