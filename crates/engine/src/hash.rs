@@ -17,7 +17,7 @@
 //! - No two objects in use with the same signature begin in the same piece of a page (`apart`), so
 //!   pointer and signature of a slot identify one object.
 //! - State that is not on the medium (memtables, dirty bucket pages, directory) is in memory that a
-//!   power cut dumps, or in log and manifest (`edit`).
+//!   power cut dumps: the table is an index for drives with capacitors.
 //!
 //! docs/decisions/0012 describes which task waits for which when space runs out.
 
@@ -28,8 +28,6 @@ pub(crate) mod cache;
 pub(crate) mod collect;
 pub(crate) mod collect_buckets;
 pub(crate) mod dump;
-pub(crate) mod edit;
-pub(crate) mod edit_codec;
 pub(crate) mod flush;
 #[cfg(test)]
 mod fuzz_tests;
@@ -40,9 +38,7 @@ pub(crate) mod options;
 pub(crate) mod page_set;
 pub(crate) mod parallel;
 pub(crate) mod parked;
-pub(crate) mod publish;
 pub(crate) mod reads;
-pub(crate) mod reopen;
 pub(crate) mod stats;
 pub(crate) mod table;
 pub(crate) mod writes;
@@ -58,18 +54,15 @@ use crate::format::pointer::Pointer;
 use crate::format::value::Value;
 use crate::hash::bucket::BucketFormat;
 use crate::hash::cache::Cache;
-use crate::hash::edit::Gathered;
 use crate::hash::options::HashOptions;
 use crate::hash::page_set::PageSet;
 use crate::hash::stats::HashStats;
 use crate::hash::table::Table;
-use crate::manifest::Manifest;
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::operations::{Lookup, WriteOptions, check_key};
 use crate::planted::Planted;
 use crate::space::PageStore;
 use crate::stats::{EngineStats, MemoryUse};
-use crate::wal::Flushed;
 use crate::write::Front;
 
 /// Bytes of the address of a bucket page in the directory.
@@ -106,17 +99,6 @@ pub(crate) struct Inner<M> {
     pub longest_search: Cell<u32>,
     /// Slots in use.
     pub keys: Cell<u64>,
-    /// The manifest, if memory does not survive a power cut.
-    pub manifest: Option<Manifest>,
-    /// The edit that is being gathered for the manifest.
-    pub gathered: Gathered,
-    /// The length of the longest expected checkpoint, in bytes: all pages in memory are dirty, and
-    /// the slots of one memtable are gathered. 0 without a manifest.
-    pub longest_checkpoint: u64,
-    /// The number of the last slot change.
-    pub slot_changes: Cell<u64>,
-    /// The part of the log whose writes are in the table.
-    pub flushed: Cell<Flushed>,
     /// By key: the pointer in its slot, if garbage collection removes the object of that pointer.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
@@ -163,8 +145,6 @@ impl<M: Medium> HashEngine<M> {
     }
 
     /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
-    /// `options` or the design determine when the write is acknowledged
-    /// ([`LogSync`](crate::wal::LogSync)).
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::ReadOnly`];
@@ -225,12 +205,6 @@ impl<M: Medium> HashEngine<M> {
         }
     }
 
-    /// Returns the epoch of the manifest, which increases with each checkpoint and each recovery; 0
-    /// without a manifest.
-    pub fn epoch(&self) -> u32 {
-        self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
-    }
-
     /// Returns the memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
@@ -245,7 +219,7 @@ impl<M: Medium> HashEngine<M> {
         format!(
             "{} extents: {} free, {} releasing, {:?} by stream (set aside {:?}); promised pages {:?}; \
              memtable {} B and {} frozen; {} of {} slots; bucket pages: {} cached, {} dirty, {:?} \
-             being read, {:?} written; {:?}, flush starved {}, index starved {}; {}",
+             being read, {:?} written; {:?}, flush starved {}, index starved {}",
             inner.store.shape.extents,
             extents.free(),
             inner.store.releasing(),
@@ -263,7 +237,6 @@ impl<M: Medium> HashEngine<M> {
             inner.front.fullness.get(),
             inner.front.flush_is_starved(),
             inner.index_is_starved.get(),
-            inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )
     }
 

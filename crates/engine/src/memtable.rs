@@ -226,12 +226,6 @@ impl Memtable {
         self.first_group.get_or_insert(group);
     }
 
-    /// Returns the last WAL group with a write of this memtable.
-    #[cfg(feature = "baselines")]
-    pub(crate) fn last_group(&self) -> Option<u64> {
-        self.last_group
-    }
-
     /// Returns the first WAL group that this memtable needs.
     pub(crate) fn first_group(&self) -> Option<u64> {
         self.first_group

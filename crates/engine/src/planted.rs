@@ -20,8 +20,6 @@ pub enum Fault {
     ReleaseUnderSnapshot,
     /// Move values although a snapshot refers to their old place.
     MoveUnderSnapshot,
-    /// A flush of the hash table does not wait for the WAL.
-    TableBeforeLog,
     /// The WAL is trimmed when a memtable is frozen, instead of when it is flushed.
     TrimLogEarly,
     /// A recovery accepts the readable part of a torn group of the log or the manifest.
@@ -86,7 +84,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 37] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -95,7 +93,6 @@ impl Fault {
         Self::DumpWithoutFrozen,
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
-        Self::TableBeforeLog,
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,

@@ -168,15 +168,6 @@ impl Platform {
                  drive, which are {}",
                 SsdProfile::names().join(", ")
             )),
-            Self::Host(storage)
-                if storage.journal == JournalPlace::OwnSet
-                    && !design.index().takes_journal_apart() =>
-            {
-                Err(format!(
-                    "{name} is a hash table, whose log and manifest lie beside the data: take --journal \
-                     beside, or an LSM-tree with a log, such as rocksdb"
-                ))
-            }
             Self::Host(_) | Self::KvDrive(_) => Ok(()),
         }
     }
@@ -394,9 +385,9 @@ mod tests {
         let plain = words("vigil-15gb", plain);
         assert!(plain.contains("for one beside the journal's"), "{plain}");
         let host = Platform::Host(storage);
-        let hash = Design::load("hash-log").expect("built in");
-        let words = host.check(&hash).expect_err("it is a hash table");
-        assert!(words.contains("hash-log is a hash table"), "{words}");
+        let hash = Design::load("hash").expect("built in");
+        let words = host.check(&hash).expect_err("it has no log");
+        assert!(words.contains("take a design with a log"), "{words}");
         let tree = Design::load("rocksdb").expect("built in");
         assert_eq!(host.check(&tree), Ok(()));
     }

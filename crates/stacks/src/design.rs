@@ -69,7 +69,6 @@ impl Entry for Design {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink", include_str!("../designs/pink.toml")),
         ("hash", include_str!("../designs/hash.toml")),
-        ("hash-log", include_str!("../designs/hash-log.toml")),
         ("pink-compact", include_str!("../designs/pink-compact.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("pink-log", include_str!("../designs/pink-log.toml")),

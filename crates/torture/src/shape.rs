@@ -3,7 +3,7 @@
 use catalogue::Entry;
 use drives::ssd::specimens::shape as drive_shapes;
 use drives::ssd::{PlmProfile, PlmRules, SsdProfile};
-use engine::{Durability, HashOptions, LogSync, MergeBy, OpenError, Options, StoreId};
+use engine::{Durability, LogSync, MergeBy, OpenError, Options, StoreId};
 use runtime::{Nanos, Rng, Runtime};
 use stacks::design::IndexOptions;
 use stacks::host::{
@@ -323,13 +323,7 @@ fn host(rng: &mut Rng) -> HostProfile {
 fn index(rng: &mut Rng) -> IndexOptions {
     let memtable_bytes = pick(rng, &[4 << 10, 16 << 10, 64 << 10]);
     let index: IndexOptions = match rng.below(10) {
-        0 | 1 => IndexOptions::Hash(HashOptions {
-            buffer_entries: pick(rng, &[10, 40, 200]),
-            buffer_bytes: memtable_bytes,
-            frozen_buffers: pick(rng, &[1, 2]),
-            ..HashOptions::published()
-        }),
-        2 => Options { memtable_bytes, ..Options::pink() }.into(),
+        0..=2 => Options { memtable_bytes, ..Options::pink() }.into(),
         3 => Options { memtable_bytes, ..Options::lightstore() }.into(),
         4 => loop {
             let options = Options { merge: MergeBy::Cpu, ..tree(rng, memtable_bytes) };

@@ -107,12 +107,11 @@ fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
 const SMALL: [&str; 5] = ["bench", "--records", "2000", "--operations", "2000"];
 
 /// Stores of a host on block drives, plain and as volumes.
-const ON_HOSTS: [&[&str]; 7] = [
+const ON_HOSTS: [&[&str]; 6] = [
     &["--design", "rocksdb", "--device", "baseline-15gb", "--workload", "a"],
     &["--design", "rocksdb", "--device", "vigil-15gb", "--layout", "parity", "--workload", "e"],
     &["--design", "pink-log", "--device", "vigil-15gb", "--layout", "mirrored"],
     &["--design", "silk", "--device", "vigil-15gb", "--journal", "own-set"],
-    &["--design", "hash-log", "--device", "vigil-15gb", "--workload", "b"],
     &["--configuration", "base-parity"],
     &["--configuration", "o-vigil", "--windows", "constant"],
 ];

@@ -14,10 +14,10 @@ use runtime::IoClass;
 
 use super::Inner;
 use super::bucket::{BucketFormat, Slot};
-use super::edit::{BucketImage, Edit, PageWrite, SlotChange};
 use super::table::SlotNo;
 use crate::error::EngineError;
 use crate::format::page::PageFault;
+use crate::manifest::changes::Changes;
 use crate::medium::{Medium, PageNo, Stream};
 use crate::planted::Fault;
 use crate::space::epochs::Guard;
@@ -27,6 +27,12 @@ use crate::space::promise::Promise;
 /// The number of least recently used pages in which dirty ones are sought to fill up an append
 /// unit. Pages that are being written do not count.
 const LOOK_FOR_DIRTY: usize = 64;
+
+/// A bucket page that is about to be written.
+pub(crate) struct BucketImage {
+    pub page: u32,
+    pub bytes: Vec<u8>,
+}
 
 /// A read of a page in progress. When it is dropped, the tasks that wait for the page look again.
 struct Loading<'a, M> {
@@ -173,7 +179,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn image_of(&self, page: u32) -> BucketImage {
         let mut cache = self.cache.borrow_mut();
         let bytes = BucketFormat::encode(cache.clean(page).expect("it is in memory"), page);
-        BucketImage { page, changes: self.slot_changes.get(), bytes }
+        BucketImage { page, bytes }
     }
 
     /// Writes pages that are marked as being written, and enters their addresses in the directory.
@@ -200,17 +206,18 @@ impl<M: Medium> Inner<M> {
         let bytes = images.iter_mut().map(|image| std::mem::take(&mut image.bytes)).collect();
         let places = self.store.write_segments(bytes, promise, class, || 1.0).await?;
         assert_eq!(places.len(), images.len(), "a bucket page was written to no page, or to two");
-        let mut edit = Edit::default();
-        for (image, at) in images.into_iter().zip(places) {
-            let BucketImage { page, changes, bytes: _ } = image;
-            self.store.publish_page(&mut edit.changes, at);
-            // The address is the same until the edit is applied, because the page is marked.
-            if let Some(old) = self.directory.borrow()[page as usize] {
-                self.store.mark_page_dead(&mut edit.changes, old);
+        let mut changes = Changes::default();
+        for (BucketImage { page, .. }, at) in images.into_iter().zip(places) {
+            self.store.publish_page(&mut changes, at);
+            let old = self.directory.borrow_mut()[page as usize].replace(at);
+            if let Some(old) = old {
+                self.store.mark_page_dead(&mut changes, old);
             }
-            edit.pages.push(PageWrite { page, changes, at });
+            let was_marked = self.writing.borrow_mut().remove(page);
+            assert!(was_marked, "bucket page {page} was written while others could write it");
         }
-        self.publish(edit).await
+        self.store.apply(&changes);
+        Ok(())
     }
 
     async fn promise_for_eviction(&self) -> Promise<'_> {
@@ -262,9 +269,6 @@ impl<M: Medium> Inner<M> {
 
     /// Changes a slot. Requires: the slot's page is in memory.
     pub(crate) fn set_slot(&self, at: SlotNo, slot: Slot) {
-        let number = self.slot_changes.get() + 1;
-        self.slot_changes.set(number);
-        self.buckets.set(self.cache.borrow_mut().change(at.page, number), at.index, slot);
-        self.note_slot(SlotChange { number, at, slot });
+        self.buckets.set(self.cache.borrow_mut().change(at.page), at.index, slot);
     }
 }

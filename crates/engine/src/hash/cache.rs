@@ -10,8 +10,6 @@ struct Frame {
     page: u32,
     slots: Box<[u8]>,
     is_dirty: bool,
-    /// The number of the last change of one of its slots.
-    changed: u64,
     older: u32,
     newer: u32,
 }
@@ -22,8 +20,6 @@ pub(crate) struct Kept<'a> {
     pub page: u32,
     pub slots: &'a [u8],
     pub is_dirty: bool,
-    /// The number of the last change of one of its slots.
-    pub changed: u64,
 }
 
 /// Bucket pages in memory, in order of use.
@@ -61,11 +57,6 @@ impl Cache {
         self.capacity
     }
 
-    /// Returns the maximum number of pages that can be in memory at a time.
-    pub(crate) fn most(&self) -> usize {
-        self.capacity.min(self.frame_of.len())
-    }
-
     /// Returns the number of pages in memory.
     pub(crate) fn len(&self) -> usize {
         self.frames.len() - self.unused.len()
@@ -100,7 +91,7 @@ impl Cache {
         assert!(self.reserved > 0, "bucket page {page} comes, and no place was kept for it");
         self.reserved -= 1;
         self.dirty += usize::from(is_dirty);
-        let frame = Frame { page, slots, is_dirty, changed: 0, older: NONE, newer: NONE };
+        let frame = Frame { page, slots, is_dirty, older: NONE, newer: NONE };
         let at = if let Some(at) = self.unused.pop() {
             self.frames[at as usize] = frame;
             at
@@ -126,12 +117,11 @@ impl Cache {
         Some(&self.frames[at as usize].slots)
     }
 
-    /// Returns the slots of a page in memory for slot change `number`. Marks the page as dirty.
-    pub(crate) fn change(&mut self, page: u32, number: u64) -> &mut [u8] {
+    /// Returns the slots of a page in memory for a change. Marks the page as dirty.
+    pub(crate) fn change(&mut self, page: u32) -> &mut [u8] {
         let frame = &mut self.frames[self.frame_of[page as usize] as usize];
         self.dirty += usize::from(!frame.is_dirty);
         frame.is_dirty = true;
-        frame.changed = number;
         &mut frame.slots
     }
 
@@ -150,11 +140,6 @@ impl Cache {
     pub(crate) fn is_dirty(&self, page: u32) -> bool {
         let at = self.frame_of[page as usize];
         self.frames.get(at as usize).is_some_and(|frame| frame.is_dirty)
-    }
-
-    /// Returns the number of the last slot change of a page in memory.
-    pub(crate) fn last_change(&self, page: u32) -> u64 {
-        self.frames[self.frame_of[page as usize] as usize].changed
     }
 
     /// Removes a clean page from memory.
@@ -190,7 +175,6 @@ impl Cache {
             page: frame.page,
             slots: &frame.slots,
             is_dirty: frame.is_dirty,
-            changed: frame.changed,
         })
     }
 
@@ -200,7 +184,6 @@ impl Cache {
         let is_new = (kept.page as usize) < self.frame_of.len() && !self.holds(kept.page);
         (is_new && self.reserve()).then_some(())?;
         self.install(kept.page, kept.slots.into(), kept.is_dirty);
-        self.frames[self.frame_of[kept.page as usize] as usize].changed = kept.changed;
         Some(())
     }
 
@@ -267,7 +250,7 @@ mod tests {
                     model.push((page, changes));
                 }
                 if changes {
-                    cache.change(page, 0);
+                    cache.change(page);
                 }
                 let pages: Vec<u32> = model.iter().map(|(held, _)| *held).collect();
                 prop_assert_eq!(cache.by_age().collect::<Vec<_>>(), pages);

@@ -13,7 +13,6 @@ use std::rc::Rc;
 use runtime::IoClass;
 
 use super::Inner;
-use super::edit::Edit;
 use super::key_hash::KeyHash;
 use super::parallel::in_parallel;
 use super::reads::Search;
@@ -87,17 +86,11 @@ impl<M: Medium> Collected<M> for Inner<M> {
     }
 
     fn is_journaled(&self) -> bool {
-        self.manifest.is_some()
+        false
     }
 
     fn retire(self: &Rc<Self>, id: ExtentId) {
-        if self.manifest.is_none() {
-            return self.store.retire(id);
-        }
-        let inner = Rc::clone(self);
-        self.store.retire_after(id, async move {
-            inner.publish(Edit { retired: vec![id], ..Edit::default() }).await
-        });
+        self.store.retire(id);
     }
 
     fn note_room(&self) {

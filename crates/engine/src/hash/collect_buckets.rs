@@ -10,7 +10,7 @@ use runtime::{IoClass, PageImage};
 
 use super::Inner;
 use super::bucket::BucketFormat;
-use super::edit::BucketImage;
+use super::buckets::BucketImage;
 use crate::gc::Collected;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::space::extent::{Extent, State};
@@ -130,8 +130,6 @@ impl<M: Medium> Inner<M> {
             }
         }
         let guard = self.enter();
-        // On the medium, a page that is not in memory has all slot changes up to now.
-        let changes = self.slot_changes.get();
         // A page in memory stays there as long as it is marked as being written.
         let is_cached = |page: u32| self.cache.borrow().holds(page);
         let reads: Vec<_> = claimed
@@ -149,7 +147,7 @@ impl<M: Medium> Inner<M> {
                 // A task that loads and changes the page meanwhile leaves it dirty in memory.
                 Some(read) => {
                     let copy = self.checked_copy(page, at, read.await).await;
-                    copy.map(|bytes| BucketImage { page, changes, bytes })
+                    copy.map(|bytes| BucketImage { page, bytes })
                 }
             };
             if let Some(image) = image {

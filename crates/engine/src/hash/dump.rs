@@ -13,26 +13,22 @@ use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::recovery::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::space::extents::Extents;
-use crate::wal::Flushed;
 
 /// The version of the format. Dumps of LSM-trees have other versions.
-const VERSION: u32 = 0x4841_0003;
-/// Bytes of a dirty page in a dump, without its slots.
-pub(crate) const DIRTY_PAGE_BYTES: usize = 4 + 8 + 4;
+const VERSION: u32 = 0x4841_0004;
 const NOWHERE: u32 = u32::MAX;
 
 /// The state that a dump restores.
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
-    pub flushed: Flushed,
     pub memtables: Memtables,
     pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
     pub longest_search: u32,
     pub keys: u64,
     pub directory: Vec<Option<PageNo>>,
-    /// Dirty bucket pages by number, each with the number of its last slot change.
-    pub dirty: BTreeMap<u32, (u64, Box<[u8]>)>,
+    /// Dirty bucket pages by number.
+    pub dirty: BTreeMap<u32, Box<[u8]>>,
     pub extents: Extents,
 }
 
@@ -50,17 +46,6 @@ impl<M: Medium> Inner<M> {
         self.image(&self.front.memtables.borrow(), &self.uprooted.borrow())
     }
 
-    /// Returns a checkpoint, with which the edits of a manifest begin: the image without memtables,
-    /// which are in the log, and `edit`, which is not in force yet. Changed slots are in both
-    /// parts, all other state is in one of them. `uprooted` is not included: with a manifest, an
-    /// extent is released only after a flush has replaced the slots that refer to it.
-    pub(crate) fn checkpoint(&self, edit: &[u8]) -> Vec<u8> {
-        let mut out = Writer::default();
-        out.string(&self.image(&Memtables::default(), &BTreeMap::new()));
-        out.string(edit);
-        out.finish()
-    }
-
     fn image(&self, memtables: &Memtables, uprooted: &BTreeMap<Box<[u8]>, Pointer>) -> Vec<u8> {
         let with_frozen = !self.store.planted.has(crate::planted::Fault::DumpWithoutFrozen);
         let forgets = self.planted.has(Fault::HashForgetsDirtyPages);
@@ -70,12 +55,11 @@ impl<M: Medium> Inner<M> {
         let image = Image {
             id: self.store.id.get(),
             sequence: self.front.sequence.get(),
-            flushed: self.flushed.get(),
             uprooted,
             longest_search: self.longest_search.get(),
             keys: self.keys.get(),
             directory: &self.directory.borrow(),
-            dirty: dirty.map(|(page, slots)| (page, cache.last_change(page), slots)).collect(),
+            dirty: dirty.collect(),
             extents: &self.store.extents_after_a_cut(),
         };
         image.encode(memtables, with_frozen, self.store.format)
@@ -86,13 +70,12 @@ impl<M: Medium> Inner<M> {
 pub(crate) struct Image<'a> {
     pub id: StoreId,
     pub sequence: u64,
-    pub flushed: Flushed,
     pub uprooted: &'a BTreeMap<Box<[u8]>, Pointer>,
     pub longest_search: u32,
     pub keys: u64,
     pub directory: &'a [Option<PageNo>],
-    /// Dirty bucket pages by number, each with the number of its last slot change.
-    pub dirty: Vec<(u32, u64, &'a [u8])>,
+    /// Dirty bucket pages by number.
+    pub dirty: Vec<(u32, &'a [u8])>,
     pub extents: &'a Extents,
 }
 
@@ -108,8 +91,6 @@ impl Image<'_> {
         out.u32(VERSION);
         out.u32(self.id.0);
         out.u64(self.sequence);
-        out.u64(self.flushed.sequence);
-        out.u64(self.flushed.log_from);
         write_memtables(&mut out, memtables, with_frozen);
         out.u32(self.uprooted.len() as u32);
         for (key, pointer) in self.uprooted {
@@ -124,21 +105,13 @@ impl Image<'_> {
             out.u32(at.map_or(NOWHERE, |page| page.0));
         }
         out.u32(self.dirty.len() as u32);
-        for (page, last_change, slots) in &self.dirty {
+        for (page, slots) in &self.dirty {
             out.u32(*page);
-            out.u64(*last_change);
             out.string(slots);
         }
         write_extents(&mut out, self.extents);
         out.finish()
     }
-}
-
-/// Splits a checkpoint into image and edit; `None` if it is malformed.
-pub(crate) fn parts_of_checkpoint(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let input = &mut Reader::new(bytes);
-    let parts = (input.string()?, input.string()?);
-    input.is_at_end().then_some(parts)
 }
 
 /// Reads an image; `None` if it is malformed.
@@ -152,7 +125,6 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u32()?);
     let sequence = input.counter()?;
-    let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
     let memtables = read_memtables(input, sequence, shape)?;
     let mut uprooted = BTreeMap::new();
     for _ in 0..input.u32()? {
@@ -172,13 +144,12 @@ pub(crate) fn restore(
     let mut dirty = BTreeMap::new();
     for _ in 0..input.u32()? {
         let page = input.u32().filter(|page| *page < pages)?;
-        dirty.insert(page, (input.u64()?, input.string()?.into()));
+        dirty.insert(page, input.string()?.into());
     }
     let extents = read_extents(input, shape, shape.extents)?;
     input.is_at_end().then_some(Restored {
         id,
         sequence,
-        flushed,
         memtables,
         uprooted,
         longest_search,

@@ -4,8 +4,7 @@
 //! changed. After a power cut during a flush, the changed slots refer to durable objects, and the
 //! memtable is flushed again. An object counts as live once a slot refers to it, so that the other
 //! objects of an interrupted flush are garbage. Until the flush ends, their extents are excluded
-//! from collection. If memory does not survive a power cut, slots and counts are in the edits that
-//! are committed during the flush and at its end (`edit`).
+//! from collection.
 
 use std::rc::Rc;
 
@@ -14,7 +13,6 @@ use runtime::IoClass;
 use super::Inner;
 use super::apart::lay_out_apart;
 use super::bucket::Slot;
-use super::edit::Edit;
 use super::key_hash::KeyHash;
 use super::parallel::in_parallel;
 use super::reads::{Match, Search};
@@ -49,17 +47,13 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn flush(self: &Rc<Self>, writes: Vec<Write>) -> Result<(), EngineError> {
-        if let Some(manifest) = &self.manifest {
-            manifest.begun(&self.store).await?;
-        }
         let (pointers, written) = self.write_data(&writes).await?;
         self.bar_from_collection(&pointers);
-        self.front.log_oldest().await?;
         let mut changes = Changes::default();
         for written in &written {
             self.store.publish_unentered(&mut changes, written);
         }
-        self.note_changes(changes);
+        self.store.apply(&changes);
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
@@ -73,8 +67,7 @@ impl<M: Medium> Inner<M> {
             inner.enter_in_table(&key, new).await
         });
         entered.await?;
-        let flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));
-        self.publish(Edit { flushed, ..Edit::default() }).await?;
+        self.front.flushed();
         self.placing.borrow_mut().clear();
         {
             let mut stats = self.stats.borrow_mut();
@@ -141,7 +134,7 @@ impl<M: Medium> Inner<M> {
                 self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
                 let mut changes = Changes::default();
                 self.store.enter_object(&mut changes, new);
-                self.note_changes(changes);
+                self.store.apply(&changes);
                 self.longest_search.set(self.longest_search.get().max(number));
                 self.keys.set(self.keys.get() + 1);
                 if self.keys.get() > self.table.slots() {
@@ -196,7 +189,7 @@ impl<M: Medium> Inner<M> {
             self.store.enter_object(&mut changes, new);
         }
         self.store.mark_dead(&mut changes, &[own.pointer]);
-        self.note_changes(changes);
+        self.store.apply(&changes);
         self.uprooted.borrow_mut().remove(key);
         let gone = u64::from(new.is_none());
         let Some(keys) = self.keys.get().checked_sub(gone) else {

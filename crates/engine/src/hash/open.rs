@@ -8,23 +8,18 @@ use runtime::{Handle, Notify};
 
 use super::bucket::BucketFormat;
 use super::cache::Cache;
-use super::dump::{DIRTY_PAGE_BYTES, Restored};
-use super::edit::{Edit, Gathered};
+use super::dump::Restored;
 use super::options::HashOptions;
 use super::table::Table;
-use super::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump, edit_codec};
+use super::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
 use crate::error::OpenError;
 use crate::format::page::StoreId;
 use crate::gc;
-use crate::manifest::Manifest;
-use crate::manifest::fields::EXTENT_CHANGE_BYTES;
 use crate::medium::{Medium, Stream};
 use crate::memtable::MemtableLimits;
 use crate::options::surroundings::Surroundings;
 use crate::planted::Planted;
-use crate::recovery::dump::RUNS_BYTES;
 use crate::space::{Cpu, PageStore};
-use crate::wal::Durability;
 use crate::write::Front;
 
 /// The parameters for opening a hash table.
@@ -80,7 +75,7 @@ impl<M: Medium> HashEngine<M> {
         inner.longest_search.set(restored.longest_search);
         inner.keys.set(restored.keys);
         *inner.directory.borrow_mut() = restored.directory;
-        for (page, (_, slots)) in restored.dirty {
+        for (page, slots) in restored.dirty {
             inner.install_dirty(page, slots).ok_or(OpenError::BadDump)?;
         }
         inner.store.restore_extents(restored.extents);
@@ -141,13 +136,7 @@ impl<M: Medium> HashEngine<M> {
             frozen: options.frozen_buffers,
             leaves_room: false,
         };
-        let has_log = options.durability == Durability::Log;
-        let mut inner = Inner {
-            longest_checkpoint: 0,
-            manifest: has_log.then(|| Manifest::new(Vec::new())),
-            gathered: Gathered::default(),
-            slot_changes: Cell::new(0),
-            flushed: Cell::default(),
+        let inner = Inner {
             front: Front::new(Rc::clone(&store), limits),
             store,
             options,
@@ -167,21 +156,10 @@ impl<M: Medium> HashEngine<M> {
             stats: RefCell::default(),
             hash_stats: RefCell::default(),
         };
-        if has_log {
-            inner.longest_checkpoint = inner.reckon_longest_checkpoint();
-        }
         Ok(Self { inner: Rc::new(inner) })
     }
 
     pub(crate) fn start_tasks(&self) {
-        let inner = &self.inner;
-        let handle = &inner.store.handle;
-        if let Some(manifest) = &inner.manifest {
-            if inner.front.log.borrow().is_none() {
-                inner.front.begin(manifest, inner.options.log_sync);
-            }
-            handle.spawn("journal", Rc::clone(inner).write_journal());
-        }
         for task in TASKS {
             self.start_task(task);
         }
@@ -202,7 +180,7 @@ impl<M: Medium> HashEngine<M> {
 const FLUSH: &str = "flush";
 const BUCKETS: &str = "bucket collection";
 const COLLECTION: &str = "garbage collection";
-/// The background tasks without that of the log, in start order.
+/// The background tasks in start order.
 pub(crate) const TASKS: [&str; 3] = [FLUSH, BUCKETS, COLLECTION];
 
 impl<M: Medium> Inner<M> {
@@ -216,35 +194,6 @@ impl<M: Medium> Inner<M> {
 
     /// Checks that there are enough extents for an empty store to operate.
     fn check_extents(&self) -> Result<(), OpenError> {
-        self.front.check_extents(self.manifest.as_ref().map(|_| self.longest_checkpoint))
-    }
-
-    /// Returns the length of the longest expected checkpoint, in bytes. Requires: the table is
-    /// empty, no page is dirty, and nothing is gathered. Each extent may have holes, runs that
-    /// filled it, and a change in the edit.
-    fn reckon_longest_checkpoint(&self) -> u64 {
-        let shape = &self.store.shape;
-        let empty = self.checkpoint(&self.encode(&Edit::default())).len();
-        let per_page = self.buckets.blank().len() + DIRTY_PAGE_BYTES + edit_codec::PAGE_BYTES;
-        let pages = self.cache.borrow().most() * per_page;
-        let slots = self.options.buffer_entries * edit_codec::slot_bytes(self.store.format);
-        let runs = if self.store.medium.is_written_anywhere() { RUNS_BYTES } else { 0 };
-        let holes = shape.pages_per_extent.div_ceil(8) as usize;
-        let per_extent = EXTENT_CHANGE_BYTES + holes + runs;
-        (empty + pages + slots + shape.extents as usize * per_extent) as u64
-    }
-
-    /// Runs the task that writes the log, forever. A new store first writes a checkpoint.
-    async fn write_journal(self: Rc<Self>) {
-        let manifest = self.manifest.as_ref().expect("the store has a journal");
-        // If the checkpoint fails, the log reports the failure to the waiting writers.
-        if let Ok(_turn) = manifest.turn(&self.store).await
-            && !manifest.has_begun()
-            && let Err(error) = self.commit_gathered(manifest).await
-        {
-            self.store.fail(error);
-        }
-        let log = self.front.log.borrow().clone();
-        log.expect("a store with a manifest has a log").write_forever().await;
+        self.front.check_extents(None)
     }
 }

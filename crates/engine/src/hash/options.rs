@@ -6,7 +6,6 @@ use catalogue::bounds;
 use serde::{Deserialize, Serialize};
 
 use crate::options::surroundings::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
-use crate::wal::{Durability, LogSync};
 
 /// The valid number of writes in a memtable.
 const BUFFER_ENTRIES: RangeInclusive<usize> = 1..=1 << 30;
@@ -24,26 +23,13 @@ pub struct HashOptions {
     /// Garbage collection starts when the share of free extents falls below this value. It starts
     /// earlier if the free extents approach the number that clients leave to background work.
     pub gc_start: f64,
-    /// The mechanism that makes writes durable.
-    #[serde(default)]
-    pub durability: Durability,
-    /// The time at which a write is acknowledged, if the store has a log.
-    #[serde(default)]
-    pub log_sync: LogSync,
 }
 
 impl HashOptions {
     /// Returns the options of the drive that `PinK` was compared with. A memtable has 256 writes,
     /// as published, but no more bytes than a memtable of `PinK`.
     pub fn published() -> Self {
-        Self {
-            buffer_entries: 256,
-            buffer_bytes: 1 << 20,
-            frozen_buffers: 1,
-            gc_start: 0.05,
-            durability: Durability::default(),
-            log_sync: LogSync::default(),
-        }
+        Self { buffer_entries: 256, buffer_bytes: 1 << 20, frozen_buffers: 1, gc_start: 0.05 }
     }
 
     /// Returns the problems of these options as messages.

@@ -65,7 +65,6 @@ impl<M: Medium> Inner<M> {
     }
 
     fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
-        by.cell(&self.slot_changes, Carrier::u64)?;
         by.cell(&self.index_is_starved, Carrier::bool)?;
         self.carry_cache(by)?;
         self.stats.borrow_mut().carry(by)?;
@@ -98,7 +97,6 @@ impl<M: Medium> Inner<M> {
 fn carry_kept<'b, 'a: 'b>(kept: &mut Kept<'b>, by: &mut Carrier<'a>) -> Option<()> {
     by.u32(&mut kept.page)?;
     by.bool(&mut kept.is_dirty)?;
-    by.u64(&mut kept.changed)?;
     kept.slots = by.string(kept.slots)?;
     Some(())
 }

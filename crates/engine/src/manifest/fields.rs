@@ -10,10 +10,6 @@ use crate::format::codec::{Reader, Writer};
 use crate::medium::{ExtentId, Stream};
 use crate::wal::Flushed;
 
-/// Bytes of an extent's change with three ranges, the maximum in an edit.
-#[cfg(feature = "baselines")]
-pub(crate) const EXTENT_CHANGE_BYTES: usize = 4 + 1 + 8 + 8 + 3 * 4 + 4 + 3 * 8;
-
 /// Appends the extent changes of an edit, in the format of [`read_changes`].
 pub(crate) fn write_changes(out: &mut Writer, changes: &Changes) {
     out.u32(changes.extents.len() as u32);

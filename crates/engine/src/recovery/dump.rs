@@ -83,11 +83,6 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
 /// fields.
 const HAS_RUNS: u8 = 0x80;
 
-/// Encoded size in bytes of the runs of an extent, if there are two. Each recovery adds one to
-/// extents that were being filled.
-#[cfg(feature = "baselines")]
-pub(crate) const RUNS_BYTES: usize = 4 + 2 * 8;
-
 fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
     out.u32(runs.len() as u32);
     for filled in runs {

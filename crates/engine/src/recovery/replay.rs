@@ -4,8 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use super::scan::{Found, FoundLog, Scan, of_read};
-#[cfg(feature = "baselines")]
-use crate::error::EngineError;
 use crate::error::OpenError;
 use crate::format::codec::Reader;
 use crate::format::object::Sequence;
@@ -205,23 +203,6 @@ impl<M: Medium> Front<M> {
             }
         }
         Ok(next)
-    }
-
-    /// Makes the WAL durable up to the last write of the oldest frozen memtable. An index that
-    /// applies a memtable step by step waits for this: if some writes of a group are in the index,
-    /// the whole group must be in the WAL.
-    ///
-    /// # Errors
-    /// Returns [`EngineError::ReadOnly`] if the WAL cannot be written.
-    #[cfg(feature = "baselines")]
-    pub(crate) async fn log_oldest(&self) -> Result<(), EngineError> {
-        let last = self.memtables.borrow().frozen.front().and_then(|m| m.borrow().last_group());
-        let log = self.log.borrow().clone();
-        let log = log.filter(|_| !self.store.planted.has(Fault::TableBeforeLog));
-        match (log, last) {
-            (Some(log), Some(group)) => log.make_durable(group).await,
-            _ => Ok(()),
-        }
     }
 
     /// Returns the flushed state after the flush of the oldest frozen memtable; `before` is the

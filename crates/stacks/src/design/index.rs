@@ -82,19 +82,19 @@ impl IndexOptions {
         }
     }
 
+    /// Returns durability and acknowledgement. A hash table needs memory that survives.
     fn journal(&self) -> (Durability, LogSync) {
         match self {
             Self::Lsm(options) => (options.durability, options.log_sync),
-            Self::Hash(options) => (options.durability, options.log_sync),
+            Self::Hash(_) => (Durability::Capacitors, LogSync::Group),
         }
     }
 
-    /// Returns the options with another journal.
+    /// Returns the options of an LSM-tree with another journal. A hash table is unchanged.
     #[must_use]
     pub fn with_journal(mut self, durability: Durability, log_sync: LogSync) -> Self {
-        match &mut self {
-            Self::Lsm(options) => (options.durability, options.log_sync) = (durability, log_sync),
-            Self::Hash(options) => (options.durability, options.log_sync) = (durability, log_sync),
+        if let Self::Lsm(options) = &mut self {
+            (options.durability, options.log_sync) = (durability, log_sync);
         }
         self
     }
@@ -253,8 +253,8 @@ impl<M: Medium> Index<M> {
             (IndexOptions::Lsm(options), Some(journal)) => {
                 Self::Lsm(Engine::open_with_journal(setup.lsm(options), journal).await?)
             }
-            (IndexOptions::Hash(options), _) => {
-                Self::Hash(HashEngine::open(setup.hash(options)).await?)
+            (IndexOptions::Hash(_), _) => {
+                unreachable!("a drive with capacitors is recovered from its dump")
             }
         })
     }
@@ -262,7 +262,10 @@ impl<M: Medium> Index<M> {
     /// Returns the epoch of the manifest, which grows with each checkpoint and each recovery; 0
     /// without a manifest.
     pub fn epoch(&self) -> u32 {
-        either!(self, engine => engine.epoch())
+        match self {
+            Self::Lsm(engine) => engine.epoch(),
+            Self::Hash(_) => 0,
+        }
     }
 
     /// Makes the extents that were being filled available for further appends.

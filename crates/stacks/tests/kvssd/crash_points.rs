@@ -59,7 +59,10 @@ impl Scenario {
     /// Returns a design with each journal on each kind of flash.
     fn all_of(name: &str, engine: &IndexOptions) -> Vec<Self> {
         let new = |durability, is_tlc| Self::new(name, engine.clone(), durability, is_tlc);
-        let journals = [Durability::Capacitors, Durability::Log];
+        let journals = match engine {
+            IndexOptions::Lsm(_) => &[Durability::Capacitors, Durability::Log][..],
+            IndexOptions::Hash(_) => &[Durability::Capacitors],
+        };
         journals
             .iter()
             .flat_map(|journal| [false, true].map(|is_tlc| new(*journal, is_tlc)))

@@ -49,8 +49,7 @@ fn kinds(fault: Fault) -> &'static [Kind] {
         // An older memtable is merged over newer entries, or dropped before it is merged.
         | Fault::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
         // Of two unacknowledged writes the later one exists, and the earlier one does not.
-        Fault::TableBeforeLog
-        | Fault::FilterForgetsKeys
+        Fault::FilterForgetsKeys
         | Fault::ColumnForgetsKeys
         | Fault::HashSkipsKeyCompare => &[Kind::Lost],
         // The journal is checked as a whole when it is read: missing or torn parts are detected
@@ -156,7 +155,6 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             options.tables.max_compaction_bytes = 8 << 10;
             Shape { cuts: Cuts::Seldom { longest: Nanos::from_millis(3_000) }, ..shape }
         }
-        Fault::TableBeforeLog => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
 }

@@ -390,7 +390,6 @@ fn engine(rng: &mut Rng) -> IndexOptions {
             buffer_bytes: memtable_bytes,
             frozen_buffers: pick(rng, &[1, 1, 2, 3]),
             gc_start: pick(rng, &[0.05, 0.2]),
-            ..HashOptions::published()
         }),
         2..5 => Options {
             memtable_bytes,

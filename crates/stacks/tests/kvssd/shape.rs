@@ -134,16 +134,6 @@ impl Shape {
         Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_log_seed(seed) }
     }
 
-    /// A hash table in a drive without capacitors.
-    pub(crate) fn of_hash_log_seed(seed: u64) -> Self {
-        Self::of_hash_seed(seed).with_log(seed)
-    }
-
-    /// A hash table in a drive without capacitors and with frequent power cuts.
-    pub(crate) fn of_restless_hash_log_seed(seed: u64) -> Self {
-        Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_hash_log_seed(seed) }
-    }
-
     /// A usual drive with a hash table.
     pub(crate) fn of_hash_seed(seed: u64) -> Self {
         let shape = Self::of_seed(seed);

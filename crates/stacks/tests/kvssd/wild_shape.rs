@@ -67,7 +67,6 @@ fn engine(rng: &mut Rng) -> IndexOptions {
             buffer_bytes: memtable_bytes,
             frozen_buffers: pick(rng, &[1, 1, 2, 3, 8]),
             gc_start: pick(rng, &[0.01, 0.05, 0.2, 0.4]),
-            ..HashOptions::published()
         });
     }
     loop {
