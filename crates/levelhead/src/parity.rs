@@ -6,7 +6,8 @@ use volume::{Checked, Mismatch, Seen};
 
 use crate::care::{Finding, Report, Verified};
 use crate::drive;
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::error::place::Place;
 use crate::store::Store;
 
 /// The results for the stripes of one extent.

@@ -13,7 +13,8 @@ use volume::Volume;
 
 use crate::device::Device;
 use crate::directory::{Identity, Making, growth};
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::error::place::Place;
 use crate::file_engine::{FileEngine, Files, Member};
 use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
 use crate::reading::Reading;

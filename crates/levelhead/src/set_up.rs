@@ -10,7 +10,7 @@ use volume::{BlockRange, Layout, RangeOptions, Reuse};
 use crate::device::Device;
 use crate::directory::Identity;
 use crate::drive;
-use crate::error::Place;
+use crate::error::place::Place;
 use crate::file_engine::{Files, Member};
 use crate::options::{Options, Windows};
 

@@ -11,7 +11,8 @@ use engine::{EngineError, LogSync, Look, MediumError, UsedUp, Value};
 use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::error::place::Place;
 use crate::options::{Durability, Io, Options, check};
 use crate::range::Range;
 use crate::root::{Is, Outside, Root};
