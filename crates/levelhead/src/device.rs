@@ -8,7 +8,7 @@ use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use files::{FileDevice, Locks, Trouble, Waits};
 use runtime::{FileRead, IoClass};
 
-use crate::kept::Kept;
+use crate::read_only_writes::Kept;
 
 /// The files, one set each.
 #[derive(Clone)]

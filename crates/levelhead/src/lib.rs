@@ -36,7 +36,6 @@
 //! ```text
 //!   Store ...... the handle that callers hold                         (store.rs)
 //!   Batch ...... writes that take effect together                     (batch.rs)
-//!   care ....... verify, checkpoint and repair                        (care.rs)
 //!   Range ...... pairs of one instant in key order, from both ends    (range.rs)
 //!   Snapshot ... the store as it was at one instant                   (snapshot.rs)
 //!   Statistics . counters and state                                   (statistics.rs)
@@ -61,39 +60,42 @@
 mod batch;
 #[cfg(test)]
 mod broken_tests;
-mod care;
+mod checkpoint;
 mod device;
 mod directory;
 mod draw;
 mod drive;
 mod error;
 mod file_engine;
-mod inside;
-mod kept;
+mod introspect;
 mod options;
 mod parity;
 mod range;
+mod read_only_writes;
 mod reading;
+mod repair;
+mod report;
 mod root;
-mod salvage;
 mod set_up;
 mod snapshot;
 mod statistics;
 mod store;
-mod surmise;
+mod verify;
+mod walk;
 mod windows;
 
 pub use batch::Batch;
-pub use care::{Finding, Report, Verified, repair};
 pub use engine::WantOf;
 pub use error::Error;
-pub use inside::{Inside, Level};
+pub use introspect::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
 pub use range::{Keys, Range};
-pub use salvage::Salvaged;
+pub use repair::repair;
+pub use report::{Finding, Report, Salvaged};
 pub use snapshot::Snapshot;
 pub use statistics::{DirectoryState, Statistics};
 pub use store::{Closed, Store};
+pub use verify::Verified;
 pub use windows::{WindowState, WindowStatistics};
 
 /// Compiles the Rust examples of the README and the guides as doc tests.

@@ -35,7 +35,7 @@ pub(crate) fn of_data(members: usize, bytes: u64) -> u64 {
 }
 
 /// Returns the growth limit of a file that is created with `capacity_bytes`, in bytes. It has few
-/// distinct values, because [`crate::surmise`] must guess it. Pointers to values are sized for this
+/// distinct values, because `repair/infer_identity.rs` must guess it. Pointers to values are sized for this
 /// limit; up to 512 GiB they take five bytes.
 pub(super) fn grows_to(members: usize, capacity_bytes: u64, extent_bytes: u64) -> u64 {
     let wanted = TIMES.saturating_mul(capacity_bytes).checked_next_power_of_two();
