@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::directory::{self, growth};
+use crate::directory;
+use crate::directory::capacity::{most_capacity, of_data};
 use crate::error::Error;
 use crate::options::{Durability, Options, USUAL_CAPACITY, Windows};
 use crate::report::Report;
@@ -45,7 +46,7 @@ impl Store {
 
     /// Returns the capacity of the store's files in bytes of pages, without parity.
     pub(crate) fn capacity_of_data(&self) -> u64 {
-        growth::of_data(self.place().files.len(), self.look(Root::capacity_bytes))
+        of_data(self.place().files.len(), self.look(Root::capacity_bytes))
     }
 }
 
@@ -63,7 +64,7 @@ impl Copy {
             read_only: false,
             replace_lost: false,
             capacity_bytes: match options.capacity_bytes {
-                0 => least.max(USUAL_CAPACITY).min(growth::most_capacity(1)),
+                0 => least.max(USUAL_CAPACITY).min(most_capacity(1)),
                 given => given,
             },
             // Windows need several directories; a copy has one.

@@ -85,6 +85,7 @@ mod walk;
 mod windows;
 
 pub use batch::Batch;
+pub use directory::state::DirectoryState;
 pub use engine::WantOf;
 pub use error::Error;
 pub use introspect::{Inside, Level};
@@ -93,7 +94,7 @@ pub use range::{Keys, Range};
 pub use repair::repair;
 pub use report::{Finding, Report, Salvaged};
 pub use snapshot::Snapshot;
-pub use statistics::{DirectoryState, Statistics};
+pub use statistics::Statistics;
 pub use store::{Closed, Store};
 pub use verify::Verified;
 pub use windows::{WindowState, WindowStatistics};

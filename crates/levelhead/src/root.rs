@@ -12,14 +12,17 @@ use runtime::{Handle, Nanos};
 use volume::Volume;
 
 use crate::device::Device;
-use crate::directory::{Identity, Making, growth};
+use crate::directory::capacity::most_capacity;
+use crate::directory::growth;
+use crate::directory::identity::{Identity, check_settled};
+use crate::directory::making::Making;
+use crate::directory::state::DirectoryState;
 use crate::error::Error;
 use crate::error::place::Place;
 use crate::file_engine::{FileEngine, Files, Member};
-use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY, check_settled};
+use crate::options::{LEAST_CAPACITY, Options, USUAL_CAPACITY};
 use crate::reading::Reading;
 use crate::set_up::{ranges, setup, volume_setup};
-use crate::statistics::DirectoryState;
 use crate::{directory, drive};
 
 /// A store inside its runtime. Callers clone the parts that they need, because a future cannot
@@ -475,7 +478,7 @@ fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
             )));
         }
     }
-    let most = growth::most_capacity(directories.len());
+    let most = most_capacity(directories.len());
     if capacity > most {
         return Err(Error::Invalid(format!(
             "capacity_bytes is {capacity}, must be {most} at most over {} directories: a store has less than 2^32 pages of 4 KiB",

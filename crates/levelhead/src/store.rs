@@ -11,6 +11,7 @@ use engine::{EngineError, LogSync, Look, MediumError, UsedUp, Value};
 use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
 
 use crate::batch::Batch;
+use crate::directory;
 use crate::error::Error;
 use crate::error::place::Place;
 use crate::options::{Durability, Io, Options, check};
@@ -104,6 +105,26 @@ impl Store {
             Err(Error::Full(_) | Error::ReadOnly(_)) => open(true),
             opened => opened,
         }
+    }
+
+    /// Returns whether these directories contain a store, or the remains of one.
+    ///
+    /// # Errors
+    /// Returns [`Error::Damaged`] if a `LEVELHEAD` is damaged, [`Error::Invalid`] if the
+    /// directories belong to several stores or are given in another order, and [`Error::Missing`]
+    /// if too many are lost.
+    pub fn is_in(directories: &[impl AsRef<Path>]) -> Result<bool, Error> {
+        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+        Ok(directory::read_all(&paths)?.is_some())
+    }
+
+    /// Returns the directories of a store that are lost at present: those that lack its files or
+    /// are on a read-only file system. To only read such a store, open it with
+    /// [`Options::read_only`](crate::Options::read_only), so that the lost directories do not fall
+    /// further behind.
+    pub fn lost_in(directories: &[impl AsRef<Path>]) -> Vec<PathBuf> {
+        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+        [directory::lost(&paths), directory::read_only(&paths)].concat()
     }
 
     /// Creates a new store that is marked as incomplete until `directory::finish` marks it as

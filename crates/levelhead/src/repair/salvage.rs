@@ -17,7 +17,8 @@ use super::infer_identity;
 use crate::checkpoint::Copy;
 use crate::device::Device;
 use crate::directory;
-use crate::directory::{Identity, growth};
+use crate::directory::capacity::of_data;
+use crate::directory::identity::Identity;
 use crate::drive::first_byte;
 use crate::error::Error;
 use crate::error::place::Place;
@@ -184,7 +185,7 @@ async fn begin(
     let setup = setup(&handle, files, &options, &identity);
     let salvage = Box::pin(Engine::salvage(setup, |_| ())).await;
     let salvage = salvage.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
-    let capacity_of_data = growth::of_data(directories.len(), identity.capacity_bytes);
+    let capacity_of_data = of_data(directories.len(), identity.capacity_bytes);
     Ok(Old { taken: Rc::new(RefCell::new(Some(salvage))), place, capacity_of_data })
 }
 
