@@ -1,6 +1,8 @@
 //! The device of a store's pages: its files, with writes that are kept in memory or refused if the
 //! store was opened to be read.
 
+pub(crate) mod open_files;
+
 use std::pin::Pin;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};

@@ -9,7 +9,7 @@
 use engine::IndexPart;
 
 use crate::error::Error;
-use crate::range::{LONGEST, successor};
+use crate::key_bounds::{LONGEST, successor};
 use crate::reading::{Beginning, Instant, Limits};
 use crate::report::{Finding, Report};
 use crate::store::Store;

@@ -23,8 +23,8 @@ pub(crate) fn of_data(members: usize, bytes: u64) -> u64 {
 }
 
 /// Returns the growth limit of a file that is created with `capacity_bytes`, in bytes. It has few
-/// distinct values, because `repair/infer_identity.rs` must guess it. Pointers to values are sized for this
-/// limit; up to 512 GiB they take five bytes.
+/// distinct values, because `repair/infer_identity.rs` must guess it. Pointers to values are sized
+/// for this limit; up to 512 GiB they take five bytes.
 pub(super) fn grows_to(members: usize, capacity_bytes: u64, extent_bytes: u64) -> u64 {
     let wanted = TIMES.saturating_mul(capacity_bytes).checked_next_power_of_two();
     let wanted = wanted.unwrap_or(u64::MAX).max(LEAST_GROWTH);
@@ -45,8 +45,8 @@ pub(crate) fn growths(members: usize, bytes: u64, extent_bytes: u64) -> Vec<u64>
 
 #[cfg(test)]
 mod tests {
-    use super::super::Identity;
     use super::*;
+    use crate::directory::identity::Identity;
 
     #[test]
     fn a_store_may_become_sixteen_times_as_large_and_512_gib_in_any_case() {

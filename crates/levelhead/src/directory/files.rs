@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::drive;
 use crate::error::Error;
 
+/// The name of the text that identifies the store.
 pub(super) const NAME: &str = "LEVELHEAD";
+/// The name of the file with the pages.
 const DATA: &str = "data";
 
 /// Returns the file or drive with the pages of a member.

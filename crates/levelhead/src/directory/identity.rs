@@ -11,6 +11,7 @@ use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
 /// Versions of the directory format that this program reads. Version 2 is for stores whose files
 /// can grow. The format of pages has a version of its own.
 pub(super) const FORMATS: RangeInclusive<u32> = 1..=2;
+/// The maximum size of one write, in bytes.
 const WRITE_BYTES: u32 = 64 << 10;
 
 /// The identity of a member of a store.

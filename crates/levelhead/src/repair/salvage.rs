@@ -16,6 +16,7 @@ use volume::Volume;
 use super::infer_identity;
 use crate::checkpoint::Copy;
 use crate::device::Device;
+use crate::device::open_files::{file_options, open_files};
 use crate::directory;
 use crate::directory::capacity::of_data;
 use crate::directory::identity::Identity;
@@ -26,9 +27,8 @@ use crate::file_engine::Files;
 use crate::options::{Options, check};
 use crate::reading::Pair;
 use crate::report::{Finding, Report, Salvaged};
-use crate::root::{file_options, open_files};
 use crate::set_up::{ranges, setup, volume_setup};
-use crate::store::{drive, real_options};
+use crate::store_runtime::{drive, real_options};
 
 /// The facts that are known before the first pair is copied.
 struct Found {
