@@ -30,6 +30,7 @@ impl State {
         }
     }
 
+    /// Whether power is off.
     pub(crate) fn is_off(&self) -> bool {
         self.left.is_some()
     }
@@ -44,6 +45,7 @@ impl State {
     }
 }
 
+/// Locks the state.
 pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().expect("no request panics")
 }

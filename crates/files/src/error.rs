@@ -43,6 +43,7 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// Converts an error of the operating system.
     pub(crate) fn system(path: &Path, doing: &'static str, error: io::Error) -> Self {
         let path = path.to_owned();
         match Errno::from_io_error(&error) {
@@ -59,6 +60,7 @@ impl FileError {
         matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 
+    /// Converts the last of the `troubles` of a discard.
     pub(crate) fn of_trouble(path: &Path, troubles: &[Trouble]) -> Self {
         let error = troubles.last().map_or_else(String::new, Trouble::to_string);
         Self::System { path: path.to_owned(), doing: "discarded", error: io::Error::other(error) }

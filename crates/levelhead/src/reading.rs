@@ -115,6 +115,7 @@ impl Reading {
         Ok(number)
     }
 
+    /// Returns an open snapshot.
     pub(crate) fn snapshot(&self, number: u64) -> FileSnapshot {
         self.snapshots.borrow().get(&number).expect("a snapshot that is read lives").clone()
     }
@@ -188,11 +189,13 @@ impl Reading {
         iterator.part_in(*page).ok().flatten()
     }
 
+    /// Drops a snapshot.
     pub(crate) fn end_snapshot(&self, number: u64) {
         let ended = self.snapshots.borrow_mut().remove(&number);
         drop(ended);
     }
 
+    /// Drops a range.
     pub(crate) fn end(&self, number: u64) {
         let ended = self.ranges.borrow_mut().remove(&number);
         drop(ended);

@@ -1,4 +1,5 @@
-//! The store's handle and its operations.
+//! The store's handle and its operations. `opening.rs` opens it, `reading.rs` has the calls of
+//! snapshots and ranges.
 
 mod opening;
 mod reading;

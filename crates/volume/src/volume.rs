@@ -374,6 +374,7 @@ impl<M: Medium> Inner<M> {
         self.tell_of_members();
     }
 
+    /// Returns the windows, while they are on.
     pub(crate) fn windows(&self) -> Option<Rc<Windows>> {
         self.windows.borrow().clone()
     }

@@ -105,6 +105,7 @@ pub(crate) fn check_takes_copy(directory: &Path, own: &[PathBuf]) -> Result<(), 
     check_is_free(directory, &data_file(directory))
 }
 
+/// Returns the error for a directory that holds a store.
 pub(crate) fn holds_one(directory: &Path) -> Error {
     Error::Invalid(format!("{} holds a store; name another directory", directory.display()))
 }
