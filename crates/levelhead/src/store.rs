@@ -160,7 +160,8 @@ impl Store {
         self.write_one(key, Some(value), self.inner.outside.default_sync)
     }
 
-    /// Sets the value of `key`, with the given durability instead of [`Options::durability`].
+    /// Sets the value of `key`, with the given durability instead of
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -176,7 +177,8 @@ impl Store {
         self.write_one(key, None, self.inner.outside.default_sync)
     }
 
-    /// Deletes `key`, with the given durability instead of [`Options::durability`].
+    /// Deletes `key`, with the given durability instead of
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -190,13 +192,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`Self::put`], for the batch as a whole. Returns [`Error::Invalid`] if the batch is
-    /// larger than half of [`Options::memtable_bytes`].
+    /// larger than half of [`Options::memtable_bytes`](crate::Options::memtable_bytes).
     pub fn write(&self, batch: &Batch) -> Result<(), Error> {
         self.write_all(batch, self.inner.outside.default_sync)
     }
 
     /// Applies all writes of `batch` atomically, with the given durability instead of
-    /// [`Options::durability`].
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -312,7 +314,7 @@ impl Store {
 
     /// Returns the reason why the system refuses `io_uring`. In that case threads do the file I/O
     /// instead, which is slower. Returns `None` if the system does not refuse it, or if `io_uring`
-    /// was not tried ([`Options::io`]).
+    /// was not tried ([`Options::io`](crate::Options::io)).
     pub fn io_uring_refused(&self) -> Option<&str> {
         match &self.inner.io {
             Some(IoEngine::Threads { why, .. }) => why.as_deref(),
