@@ -11,6 +11,7 @@
 //!   Disk ...... files and directories, and the state after a cut         (disk.rs)
 //!   Faults .... requests that fail, and syncs that have no effect        (faults.rs)
 //!   FaultFs ... the mount: power on and off                              (mount.rs)
+//!   State ..... the state that requests and the test share               (state.rs)
 //!   requests .. the kernel's requests                                    (requests.rs)
 //! ```
 //! Cost: some tens of microseconds per request. All written data stays in memory.
@@ -22,6 +23,7 @@ mod faults;
 mod file;
 mod mount;
 mod requests;
+mod state;
 
 pub use faults::{Fails, Faults, Ignored, Kind};
 pub use mount::FaultFs;

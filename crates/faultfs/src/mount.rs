@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use fuser::{BackgroundSession, Config, MountOption};
 use runtime::Rng;
@@ -12,50 +12,10 @@ use crate::disk::{Disk, Node, ROOT};
 use crate::faults::Faults;
 use crate::file::BLOCK_BYTES;
 use crate::requests::Requests;
+use crate::state::{State, lock};
 
 /// Threads that serve requests, and so the maximum number of concurrent writes.
 const THREADS: usize = 6;
-
-/// The state that requests and the test share.
-pub(crate) struct State {
-    pub disk: Disk,
-    /// The state that the last cut left; present while power is off.
-    pub left: Option<Disk>,
-    /// The state that the last completed cut left.
-    pub was_left: Disk,
-    pub faults: Faults,
-    /// The number of changing requests so far.
-    pub changes: u64,
-    /// Power fails at the request with this number, which is not executed.
-    pub cut_at: Option<u64>,
-    pub rng: Rng,
-}
-
-impl State {
-    /// Cuts power. All later requests fail.
-    fn cut(&mut self) {
-        if self.left.is_none() {
-            self.left = Some(self.disk.after_cut(&mut self.rng));
-        }
-    }
-
-    pub(crate) fn is_off(&self) -> bool {
-        self.left.is_some()
-    }
-
-    /// Counts a changing request. Returns false if power is off or fails now.
-    pub(crate) fn count(&mut self) -> bool {
-        self.changes += 1;
-        if self.cut_at.is_some_and(|at| self.changes >= at) {
-            self.cut();
-        }
-        !self.is_off()
-    }
-}
-
-pub(crate) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("no request panics")
-}
 
 /// A mounted file system; unmounted on drop.
 pub struct FaultFs {

@@ -16,7 +16,7 @@ use rustix::fs::{FallocateFlags, OFlags};
 use crate::disk::{Directory, Disk, Node};
 use crate::faults::Kind;
 use crate::file::{BLOCK_BYTES, File};
-use crate::mount::{State, lock};
+use crate::state::{State, lock};
 
 #[expect(clippy::disallowed_types, reason = "the kernel wants a time; it is always the same one")]
 type Time = std::time::SystemTime;

@@ -1,5 +1,7 @@
 //! The block device.
 
+mod windows;
+
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
@@ -9,14 +11,16 @@ use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{FileRead, Handle, IoClass};
 
+use crate::error::FileError;
 use crate::locks::Locks;
-use crate::open::{self, FileError, FileOptions};
+use crate::open;
+use crate::options::FileOptions;
 use crate::plm::Plm;
 use crate::room::{OnDisk, without_room};
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
 use crate::waiting::Waits;
-use crate::windows;
+use crate::windows::as_told;
 
 /// The optimal write size in bytes: see `set.rs`.
 const OPTIMAL_WRITE_BYTES: u32 = 128 << 10;
@@ -147,11 +151,11 @@ impl FileDevice {
         self.inner.sets.iter().all(|set| set.is_direct)
     }
 
-    pub(crate) fn all(&self) -> &[Rc<Set>] {
+    fn all(&self) -> &[Rc<Set>] {
         &self.inner.sets
     }
 
-    pub(crate) fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
+    fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
         self.inner.sets.get(usize::from(id.get()) - 1).ok_or(DeviceError::NoSuchSet(id))
     }
 }
@@ -255,6 +259,6 @@ impl BlockDevice for FileDevice {
         retains: bool,
     ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
         let log = self.window_command(set, move |plm| plm.log(retains));
-        async move { Ok(windows::as_told(log.await?)) }
+        async move { Ok(as_told(log.await?)) }
     }
 }

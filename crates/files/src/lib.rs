@@ -1,7 +1,10 @@
 //! Block devices on real files and drives.
 //!
 //! ```text
-//!   FileDevice .. implements `BlockDevice`: one file or drive per set          (device.rs)
+//!   FileDevice .. implements `BlockDevice`: one file or drive per set          (device.rs,
+//!                 and its window commands                                      device/windows.rs)
+//!   FileOptions . the options of creating and opening                          (options.rs)
+//!   FileError ... the errors of creating and opening                           (error.rs)
 //!   open ........ create and open: locks, sizes, direct I/O where supported    (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
 //!   holes ....... the data ranges of a sparse file                             (holes.rs)
@@ -9,7 +12,7 @@
 //!   Rooms ....... the parts of a file that have space allocated                (room.rs)
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
-//!   windows ..... the window commands of a device, and refusals                (windows.rs)
+//!   windows ..... the answers of drives to window commands                     (windows.rs)
 //!   Waiting ..... writes that wait for disk space                              (waiting.rs)
 //!   Trouble ..... failures, with file name and offset                          (trouble.rs)
 //! ```
@@ -24,9 +27,11 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod error;
 mod holes;
 mod locks;
 mod open;
+mod options;
 mod passthrough;
 mod plm;
 mod room;
@@ -36,9 +41,11 @@ mod waiting;
 mod windows;
 
 pub use device::FileDevice;
+pub use error::FileError;
 pub use holes::data_in;
 pub use locks::Locks;
-pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
+pub use open::files_in;
+pub use options::{DirectIo, Discards, FileOptions, RoomOf};
 pub use passthrough::Passthrough;
 pub use plm::{Admin, Plm, PlmError};
 pub use trouble::Trouble;

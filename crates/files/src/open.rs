@@ -1,7 +1,6 @@
 //! Creating and opening the files of a device.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -13,192 +12,13 @@ use block::BLOCK_BYTES;
 use block::nvme::SetId;
 use runtime::{Handle, PageImage, ReadBuffers, Room};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 
+use crate::error::{FileError, is_unknown, of_room};
 use crate::holes::Data;
+use crate::options::{DirectIo, FileOptions, RoomOf};
 use crate::room::Rooms;
 use crate::set::Set;
-use crate::trouble::{Trouble, Troubles};
-
-/// Whether I/O bypasses the operating system's page cache (direct I/O).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum DirectIo {
-    /// Uses direct I/O if the file system supports it.
-    #[default]
-    Probe,
-    /// Requires direct I/O: opening fails without it.
-    On,
-    /// Never uses direct I/O.
-    Off,
-}
-
-/// The effect of a discard. A way that the file system or drive does not support is replaced by the
-/// next variant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Discards {
-    /// Zeros the blocks and keeps their space allocated: a device that was created with all its
-    /// space never runs out of it.
-    #[default]
-    KeepRoom,
-    /// Punches holes: other files can use the space, and the drive below is notified. A later write
-    /// may find the disk full.
-    GiveBack,
-    /// Writes zeros.
-    WriteZeros,
-    /// Does nothing, as a drive may do: the old contents stay until the next write, which then
-    /// costs the file system no extra work. For users that detect old contents by themselves.
-    Ignore,
-}
-
-/// The time at which a new file gets its disk space.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RoomOf {
-    /// At creation: writes never find the disk full, unless discards release space.
-    #[default]
-    Whole,
-    /// As the file is written, 16 MiB at a time: the disk may be full by then. The space is
-    /// allocated ahead of the write, because writing into a hole blocks reads of the file
-    /// meanwhile.
-    Written,
-}
-
-/// Options for creating or opening a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent choices, by name")]
-pub struct FileOptions {
-    /// Whether to use direct I/O.
-    pub direct: DirectIo,
-    /// The effect of discards.
-    pub discards: Discards,
-    /// The time at which new files get their space.
-    pub room: RoomOf,
-    /// Whether the device refuses writes; it may then be on read-only media. The file's holes are
-    /// recorded at open and read without I/O, because no writer fills them.
-    pub read_only: bool,
-    /// Minimum file size in bytes. A shorter file is extended by a hole, which is durable when the
-    /// open completes. Drives keep their size.
-    pub least_bytes: u64,
-    /// Whether a missing file is opened as a lost set, with the size of the smallest other set.
-    /// Fails if all files are missing.
-    pub bears_missing: bool,
-    /// Whether a file on a read-only file system is opened as a read-only set.
-    pub bears_read_only: bool,
-    /// Whether a file that cannot be opened for any reason, except that another process has it
-    /// open, becomes a lost set. A file shorter than the longest gets that size; reads past its end
-    /// fail. For salvage tools that do not write.
-    pub bears_damage: bool,
-}
-
-impl FileOptions {
-    /// Whether a file that fails to open with this error becomes a lost set.
-    fn bears(&self, error: &FileError) -> bool {
-        match error {
-            FileError::Missing(_) => self.bears_missing,
-            FileError::InUse(_) => false,
-            _ => self.bears_damage,
-        }
-    }
-}
-
-/// The reason why a device cannot be created or opened.
-#[derive(Debug)]
-pub enum FileError {
-    /// The file does not exist.
-    Missing(PathBuf),
-    /// The file exists already.
-    Exists(PathBuf),
-    /// Another device, in this process or another, has the file open.
-    InUse(PathBuf),
-    /// The file is too small for one block.
-    TooSmall(PathBuf),
-    /// The path is neither a file nor a drive.
-    NoFile(PathBuf),
-    /// The file system has too little free space.
-    NoRoom {
-        /// The file.
-        path: PathBuf,
-        /// The size of the file in bytes.
-        bytes: u64,
-    },
-    /// Direct I/O was required, and the file system does not support it.
-    NotDirect(PathBuf),
-    /// Another operation of the operating system failed.
-    System {
-        /// The file.
-        path: PathBuf,
-        /// The failed operation.
-        doing: &'static str,
-        /// The operating system's error.
-        error: io::Error,
-    },
-}
-
-impl FileError {
-    fn system(path: &Path, doing: &'static str, error: io::Error) -> Self {
-        let path = path.to_owned();
-        match Errno::from_io_error(&error) {
-            Some(Errno::NOENT) => Self::Missing(path),
-            Some(Errno::EXIST) => Self::Exists(path),
-            // A drive with a mounted file system.
-            Some(Errno::BUSY) => Self::InUse(path),
-            _ => Self::System { path, doing, error },
-        }
-    }
-
-    /// Whether the file system is read-only.
-    pub fn is_read_only(&self) -> bool {
-        matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
-    }
-
-    pub(crate) fn of_trouble(path: &Path, troubles: &[Trouble]) -> Self {
-        let error = troubles.last().map_or_else(String::new, Trouble::to_string);
-        Self::System { path: path.to_owned(), doing: "discarded", error: io::Error::other(error) }
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(path) => {
-                write!(f, "{} is not there; make it first, or name another", path.display())
-            }
-            Self::Exists(path) => {
-                write!(f, "{} is there already; open it, or name another", path.display())
-            }
-            Self::InUse(path) => {
-                write!(f, "{} is in use by another process, or twice by this one", path.display())
-            }
-            Self::TooSmall(path) => write!(
-                f,
-                "{} is smaller than a block of {BLOCK_BYTES} bytes; give it more",
-                path.display()
-            ),
-            Self::NoFile(path) => write!(f, "{} is neither a file nor a drive", path.display()),
-            Self::NoRoom { path, bytes } => write!(
-                f,
-                "there is no room for {bytes} bytes at {}; take fewer, or another file system",
-                path.display()
-            ),
-            Self::NotDirect(path) => write!(
-                f,
-                "the file system of {} takes no direct I/O; open it without",
-                path.display()
-            ),
-            Self::System { path, doing, error } => {
-                write!(f, "{} cannot be {doing}: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::System { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
+use crate::trouble::Troubles;
 
 /// Returns the paths of a device with all its sets in one directory: `set-1`, `set-2` and so on.
 pub fn files_in(directory: &Path, sets: u16) -> Vec<PathBuf> {
@@ -261,11 +81,6 @@ async fn create_file(
         return Err(failed(error));
     }
     sync_directory(handle, path).await
-}
-
-/// Whether the error means that the file system or drive does not support the operation.
-pub(crate) fn is_unknown(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
 /// Makes the name of a file durable.
@@ -341,17 +156,6 @@ pub(crate) async fn open(
         set.data = set.file.as_deref().map(Data::of);
     }
     Ok(sets.into_iter().map(Rc::new).collect())
-}
-
-/// Converts the error of a failed allocation.
-pub(crate) fn of_room(path: &Path, bytes: u64, error: io::Error) -> FileError {
-    let is_room =
-        matches!(Errno::from_io_error(&error), Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT));
-    if is_room {
-        FileError::NoRoom { path: path.to_owned(), bytes }
-    } else {
-        FileError::system(path, "made", error)
-    }
 }
 
 struct Opened {

@@ -12,8 +12,9 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, DeviceError, Force};
 use runtime::{FileRead, Handle, IoClass, PageImage, ReadBuffers, Room};
 
+use crate::error::{FileError, is_unknown, of_room};
 use crate::holes::Data;
-use crate::open::{self, Discards, FileError, is_unknown};
+use crate::options::Discards;
 use crate::passthrough::Passthrough;
 use crate::plm::Plm;
 use crate::room::Rooms;
@@ -231,7 +232,7 @@ impl Set {
             rooms.take_missing(0..bytes);
             return Ok(());
         };
-        match open::of_room(&self.path, bytes, error) {
+        match of_room(&self.path, bytes, error) {
             FileError::System { error, .. } => {
                 let what = format!("it gets its room as it is written: {error}");
                 self.troubles.note(Trouble { path: self.path.clone(), offset: 0, bytes, what });

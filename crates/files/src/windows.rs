@@ -1,15 +1,10 @@
-//! The window commands of a device on files, and the meaning of refusals.
-
-use std::future::Future;
+//! The answers of drives to window commands: the limits of a set, and refusals.
 
 use block::DeviceError;
-use block::nvme::{Budget, PerSetLog, SetId, Status};
+use block::nvme::{Budget, PerSetLog, SetId};
 use rustix::io::Errno;
 
-use crate::device::FileDevice;
-use crate::passthrough::{Namespace, Passthrough};
-use crate::plm::{Plm, PlmError};
-use crate::trouble::{Doing, Trouble};
+use crate::plm::PlmError;
 
 /// Longer times are cut to a day: no client waits that long, and arithmetic on them cannot
 /// overflow.
@@ -28,7 +23,7 @@ pub(crate) fn as_told(log: PerSetLog) -> PerSetLog {
 }
 
 /// Checks that the limits of a set allow a host to keep windows.
-fn check_log(log: &PerSetLog) -> Result<(), String> {
+pub(crate) fn check_log(log: &PerSetLog) -> Result<(), String> {
     let (longest, least) = (log.dtwin.time_ms, log.ndwin_minimum_high_ms);
     if longest == 0 {
         return Err("its log page 0Ah tells no length of a deterministic window".to_owned());
@@ -41,76 +36,8 @@ fn check_log(log: &PerSetLog) -> Result<(), String> {
     Ok(())
 }
 
-impl FileDevice {
-    /// Looks for predictable-latency windows of the drives below the sets. Afterwards either all
-    /// sets have windows or none; then the error gives the reason in words, starting with the file.
-    ///
-    /// Cost: a few admin commands per set. The operating system allows them to administrators only.
-    ///
-    /// # Errors
-    /// Returns an error if a set is on no NVMe namespace, its drive has no windows, two sets of
-    /// this device are in one NVM set, or the operating system refuses.
-    pub async fn look_for_windows(&self) -> Result<(), String> {
-        let mut found: Vec<(Namespace, Plm<Passthrough>)> = Vec::new();
-        // A lost set has no file to query.
-        for set in self.all().iter().filter(|set| set.file.is_some()) {
-            let path = set.path.display();
-            let namespace = Namespace::below(&set.path)?;
-            let admin = namespace.open(&set.handle)?;
-            let plm = Plm::of_namespace(admin, namespace.number).await;
-            let plm = plm.map_err(|error| format!("{path}: {error}"))?.ok_or_else(|| {
-                format!("{path}: its drive has no Predictable Latency Mode, or no NVM sets")
-            })?;
-            let log = plm.log(true).await.map_err(|error| format!("{path}: {error}"))?;
-            check_log(&as_told(log)).map_err(|why| format!("{path}: {why}"))?;
-            let is_same = |(other, its): &(Namespace, Plm<Passthrough>)| {
-                other.drive == namespace.drive && its.set() == plm.set()
-            };
-            if found.iter().any(is_same) {
-                let set = plm.set();
-                return Err(format!("{path}: another directory is in NVM set {set} too"));
-            }
-            found.push((namespace, plm));
-        }
-        let there = self.all().iter().filter(|set| set.file.is_some());
-        for (set, (_, plm)) in there.zip(found) {
-            set.plm.replace(Some(plm));
-        }
-        Ok(())
-    }
-
-    /// Submits a window command of a set.
-    pub(crate) fn window_command<T, F, S>(
-        &self,
-        id: SetId,
-        submit: S,
-    ) -> impl Future<Output = Result<T, DeviceError>> + use<T, F, S>
-    where
-        F: Future<Output = Result<T, PlmError>>,
-        S: FnOnce(&Plm<Passthrough>) -> F,
-    {
-        let set = self.set(id).cloned();
-        let submitted = match &set {
-            Ok(set) => set.plm.borrow().as_ref().map(submit),
-            Err(_) => None,
-        };
-        async move {
-            let set = set?;
-            let Some(submitted) = submitted else {
-                return Err(DeviceError::Refused(Status::InvalidField));
-            };
-            submitted.await.map_err(|error| {
-                let what = format!("{}: {error}", Doing::ChangingWindows);
-                let path = set.path.clone();
-                set.troubles.note(Trouble { path, offset: 0, bytes: 0, what });
-                as_device_error(&error, id)
-            })
-        }
-    }
-}
-
 /// Converts the error of a window command to a device error.
-fn as_device_error(error: &PlmError, set: SetId) -> DeviceError {
+pub(crate) fn as_device_error(error: &PlmError, set: SetId) -> DeviceError {
     let io = |errno: Errno| DeviceError::Io { set, code: errno.raw_os_error() };
     match (error, error.status()) {
         (_, Some(status)) => DeviceError::Refused(status),
@@ -124,6 +51,8 @@ fn as_device_error(error: &PlmError, set: SetId) -> DeviceError {
 
 #[cfg(test)]
 mod tests {
+    use block::nvme::Status;
+
     use super::*;
 
     fn log(longest: u64, least: u64) -> PerSetLog {

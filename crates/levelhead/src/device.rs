@@ -1,6 +1,8 @@
 //! The device of a store's pages: its files, with writes that are kept in memory or refused if the
 //! store was opened to be read.
 
+pub(crate) mod open_files;
+
 use std::pin::Pin;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
@@ -8,7 +10,7 @@ use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use files::{FileDevice, Locks, Trouble, Waits};
 use runtime::{FileRead, IoClass};
 
-use crate::kept::Kept;
+use crate::read_only_writes::Kept;
 
 /// The files, one set each.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use runtime::Rng;
 
 use crate::error::Error;
-use crate::range::half_open;
+use crate::key_bounds::half_open;
 use crate::store::Store;
 
 /// The number of draws before giving up.

@@ -34,26 +34,36 @@
 //! Background work (flushes, compactions, garbage collection) runs on a thread of the store.
 //!
 //! ```text
-//!   Store ...... the handle that callers hold                         (store.rs)
-//!   Batch ...... writes that take effect together                     (batch.rs)
-//!   care ....... verify, checkpoint and repair                        (care.rs)
-//!   Range ...... pairs of one instant in key order, from both ends    (range.rs)
-//!   Snapshot ... the store as it was at one instant                   (snapshot.rs)
-//!   Statistics . counters and state                                   (statistics.rs)
-//!   Options .... options of an open store                             (options.rs)
-//!   windows .... members that are written in turn                     (windows.rs)
-//!   Inside ..... counters of the engine                               (inside.rs)
-//!   Error ...... errors: cause, place and remedy                      (error.rs)
-//!   directory .. the files of a store, and the identity they record   (directory.rs)
-//!   device ..... the files                                            (device.rs)
-//!   kept ....... in-memory writes of a store opened read-only         (kept.rs)
-//!   drive ...... a block device in the place of a directory           (drive.rs)
-//!   draw ....... keys drawn at random                                 (draw.rs)
-//!   reading .... snapshots and ranges, inside the runtime             (reading.rs)
-//!   parity ..... whether parity agrees with the data                  (parity.rs)
-//!   salvage .... recovery of pairs from a store that does not open    (salvage.rs)
-//!   surmise .... reconstruction of a damaged or missing LEVELHEAD     (surmise.rs)
-//!   root ....... the engine on its files, inside the runtime          (root.rs)
+//!   Store ...... the handle that callers hold                       (store.rs)
+//!                opening and creating                               (store/opening.rs)
+//!   Batch ...... writes that take effect together                   (batch.rs)
+//!   Range ...... pairs of one instant in key order, from both ends  (range.rs)
+//!   Snapshot ... the store as it was at one instant                 (snapshot.rs)
+//!   draw ....... keys drawn at random                               (draw.rs)
+//!   Options .... options of an open store                           (options.rs)
+//!   Error ...... errors: cause, place and remedy                    (error.rs, error/place.rs)
+//!   Statistics . counters and state                                 (statistics.rs)
+//!   Inside ..... counters of the engine                             (introspect.rs)
+//!   windows .... members that are written in turn                   (windows.rs, root/windows.rs)
+//!   verify ..... reads and checks all of a store                    (verify.rs)
+//!   parity ..... whether parity agrees with the data                (parity.rs)
+//!   checkpoint . a copy of the store at one instant                 (checkpoint.rs)
+//!   repair ..... saves the readable pairs of a damaged store        (repair.rs)
+//!   salvage .... pairs of a store that does not open                (repair/salvage.rs)
+//!   identity ... reconstruction of a damaged or missing LEVELHEAD   (repair/infer_identity.rs)
+//!   walk ....... all pairs of one instant, past damage              (walk.rs)
+//!   Report ..... the findings of a walk                             (report.rs)
+//!   directory .. the files of a store, and the identity they record (directory.rs)
+//!   drive ...... a block device in the place of a directory         (drive.rs)
+//!   root ....... the engine on its files, inside the runtime        (root.rs)
+//!                opening and creating, within the runtime           (root/open.rs)
+//!   set_up ..... options of media, volume and engine                (set_up.rs)
+//!   FileEngine . the engine, as a store uses it                     (file_engine.rs)
+//!   reading .... snapshots and ranges, inside the runtime           (reading.rs)
+//!   key_bounds . bounds of ranges of keys                           (key_bounds.rs)
+//!   device ..... the files                                          (device.rs)
+//!   Kept ....... in-memory writes of a store opened read-only       (read_only_writes.rs)
+//!   runtime .... options of the runtime, and its thread             (store_runtime.rs)
 //! ```
 
 #![forbid(unsafe_code)]
@@ -61,39 +71,45 @@
 mod batch;
 #[cfg(test)]
 mod broken_tests;
-mod care;
+mod checkpoint;
 mod device;
 mod directory;
 mod draw;
 mod drive;
 mod error;
 mod file_engine;
-mod inside;
-mod kept;
+mod introspect;
+mod key_bounds;
 mod options;
 mod parity;
 mod range;
+mod read_only_writes;
 mod reading;
+mod repair;
+mod report;
 mod root;
-mod salvage;
 mod set_up;
 mod snapshot;
 mod statistics;
 mod store;
-mod surmise;
+mod store_runtime;
+mod verify;
+mod walk;
 mod windows;
 
 pub use batch::Batch;
-pub use care::{Finding, Report, Verified, repair};
+pub use directory::state::DirectoryState;
 pub use engine::WantOf;
 pub use error::Error;
-pub use inside::{Inside, Level};
+pub use introspect::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
 pub use range::{Keys, Range};
-pub use salvage::Salvaged;
+pub use repair::repair;
+pub use report::{Finding, Report, Salvaged};
 pub use snapshot::Snapshot;
-pub use statistics::{DirectoryState, Statistics};
+pub use statistics::Statistics;
 pub use store::{Closed, Store};
+pub use verify::Verified;
 pub use windows::{WindowState, WindowStatistics};
 
 /// Compiles the Rust examples of the README and the guides as doc tests.

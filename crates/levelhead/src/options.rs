@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use engine::LogSync;
 
-use crate::directory::Identity;
 use crate::error::Error;
 
 /// The smallest capacity of a store, in bytes of pages on each member.
@@ -229,27 +228,6 @@ impl Default for Options {
             expected_value_bytes: 1024,
         }
     }
-}
-
-/// Checks the options that were set when the store was created. A request for another value must
-/// not be ignored silently. An option with its default value is not a request.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with the store's value and the remedy.
-pub(crate) fn check_settled(options: &Options, identity: &Identity) -> Result<(), Error> {
-    let usual = Options::default();
-    for (name, asked, usual, has) in [
-        ("page_bytes", options.page_bytes, usual.page_bytes, identity.page_bytes),
-        ("inline_up_to", options.inline_up_to, usual.inline_up_to, identity.inline_up_to),
-    ] {
-        if asked != has && asked != usual {
-            return Err(Error::Invalid(format!(
-                "{name} is {asked}, and the store was made with {has}, which stays: leave it as it is, or copy the store \
-                 into another one (Store::checkpoint, levelhead backup)"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Checks the options of a store over `directories` directories.

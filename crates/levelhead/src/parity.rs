@@ -4,17 +4,19 @@
 use engine::ExtentId;
 use volume::{Checked, Mismatch, Seen};
 
-use crate::care::{Finding, Report, Verified};
 use crate::drive;
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::error::place::Place;
+use crate::report::{Finding, Report};
 use crate::store::Store;
 
 /// The results for the stripes of one extent.
 type Stripes = Vec<Checked>;
 
 impl Store {
-    /// Adds to `report` the redundancy that does not agree with the data. Writes nothing.
-    pub(crate) fn check_redundancy(&self, report: &mut Report, progress: &mut dyn FnMut(Verified)) {
+    /// Adds to `report` the redundancy that does not agree with the data. Writes nothing. After
+    /// each extent, `progress` receives the number of extents so far and of all extents.
+    pub(crate) fn check_redundancy(&self, report: &mut Report, progress: &mut dyn FnMut(u64, u64)) {
         let all = self.parts_with_stripes();
         let mut extent = 0;
         while let Some(stripes) = self.check_stripes(ExtentId(extent)) {
@@ -30,7 +32,7 @@ impl Store {
                 }
             }
             extent += 1;
-            progress(Verified::Stripes { parts: u64::from(extent), all: u64::from(all) });
+            progress(u64::from(extent), u64::from(all));
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
+use crate::key_bounds::{LONGEST, after_prefix, half_open};
 use crate::reading::{Beginning, Gives, Instant, Limits, MOST_BYTES, Most, Pair};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -11,8 +12,6 @@ use crate::store::Store;
 /// Pairs per fetch: at first, and at most. Each fetch doubles the number.
 const FIRST: usize = 4;
 const MOST: usize = 256;
-/// The length of the longest key, in bytes.
-pub(crate) const LONGEST: usize = 255;
 
 /// An iterator over pairs in key order. All pairs are of one instant: that of the first read, or
 /// that of the [`Snapshot`] from which the range was created. Later writes are not visible.
@@ -113,39 +112,50 @@ struct Side {
     given: Option<Box<[u8]>>,
 }
 
-/// Returns the first possible key after `key`. If `key` has the maximum length or more, returns a
-/// bound after all keys that start with its first [`LONGEST`] bytes.
-pub(crate) fn successor(key: &[u8]) -> Box<[u8]> {
-    let begins = &key[..key.len().min(LONGEST)];
-    [begins, &[0]].concat().into()
-}
-
-/// Converts `bounds` to an inclusive lower and an exclusive upper bound. Bounds may be longer than
-/// keys: such a bound sorts after the key that is its prefix of [`LONGEST`] bytes.
-pub(crate) fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
-    let from = match bounds.start_bound() {
-        Bound::Included(key) if key.len() <= LONGEST => (*key).into(),
-        Bound::Included(key) | Bound::Excluded(key) => successor(key),
-        Bound::Unbounded => Box::default(),
-    };
-    let to = match bounds.end_bound() {
-        Bound::Excluded(key) if key.len() <= LONGEST => Some((*key).into()),
-        Bound::Excluded(key) | Bound::Included(key) => Some(successor(key)),
-        Bound::Unbounded => None,
-    };
-    (from, to)
-}
-
-/// Returns the first key after all keys that start with `prefix`, or `None` if there is no such
-/// key.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
-    let mut after = prefix[..=last].to_owned();
-    after[last] += 1;
-    Some(after)
-}
-
 impl Store {
+    /// Returns the pairs whose keys are within `bounds`, in key order. The range can be read from
+    /// both ends. It shows the store as it is when the first pair is read. Each item is a
+    /// `Result<(Box<[u8]>, Vec<u8>), Error>`: a key and its value.
+    ///
+    /// Bounds are slices, such as `..` or `&b"a"[..]..&b"b"[..]`. To exclude the lower bound, use a
+    /// pair of [`Bound`](std::ops::Bound)s. For the keys with a common prefix use [`Self::prefix`].
+    ///
+    /// # Cost of deletions
+    /// A deleted key leaves a tombstone in the index until compactions have moved it to the last
+    /// level. A range must step over these tombstones. In a queue whose head is removed repeatedly,
+    /// reading the first pair therefore costs as much as all earlier removals: with 2 million
+    /// tombstones it took half a second. To avoid this cost, start the range after the key that was
+    /// removed last, as tombstones outside the bounds cost nothing:
+    ///
+    /// ```
+    /// # fn main() -> Result<(), levelhead::Error> {
+    /// # use std::ops::Bound;
+    /// # let directory = std::env::temp_dir().join(format!("levelhead-queue-{}", std::process::id()));
+    /// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+    /// # for job in 0..9 {
+    /// #     store.put(format!("job {job}").as_bytes(), b"")?;
+    /// # }
+    /// let mut taken: Box<[u8]> = Box::from(&b"job "[..]);
+    /// for _ in 0..5 {
+    ///     let queue = (Bound::Excluded(&taken[..]), Bound::Excluded(&b"job!"[..]));
+    ///     let Some((job, _)) = store.range(queue).next().transpose()? else { break };
+    ///     store.delete(&job)?;
+    ///     taken = job;
+    /// }
+    /// assert_eq!(*taken, *b"job 4");
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&directory).expect("it is ours");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// If that key is not known, [`Self::compact`] removes the tombstones; [`Self::settle`] does
+    /// not. While a range steps over tombstones, other threads can still use the store.
+    /// [`Range::over_at_most`] limits the number of tombstones.
+    pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
+        Range::of(Source::Store(self.clone()), &bounds)
+    }
+
     /// Returns the pairs whose keys start with `prefix`, in key order, from both ends.
     ///
     /// ```
@@ -168,6 +178,12 @@ impl Store {
 }
 
 impl Snapshot {
+    /// Returns the pairs whose keys are within `bounds`, in key order, from both ends. The range
+    /// keeps the snapshot alive.
+    pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
+        Range::of(Source::Snapshot(self.clone()), &bounds)
+    }
+
     /// Returns the pairs whose keys start with `prefix`, in key order, from both ends. The range
     /// keeps the snapshot alive.
     pub fn prefix(&self, prefix: &[u8]) -> Range {
@@ -179,17 +195,6 @@ impl Range {
     /// The maximum size, in bytes, of the pairs that each end has fetched and not yet returned. One
     /// more pair may be held beyond that.
     pub const MOST_FETCHED_BYTES: usize = MOST_BYTES;
-
-    pub(crate) fn new<'a>(store: &Store, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
-        Self::of(Source::Store(store.clone()), bounds)
-    }
-
-    pub(crate) fn of_snapshot<'a>(
-        snapshot: &Snapshot,
-        bounds: &impl RangeBounds<&'a [u8]>,
-    ) -> Self {
-        Self::of(Source::Snapshot(snapshot.clone()), bounds)
-    }
 
     /// Returns the range of the keys that start with `prefix`.
     fn of_prefix(source: Source, prefix: &[u8]) -> Self {
@@ -434,38 +439,5 @@ mod tests {
         assert!(matches!(error, Some(Error::Deletions(301..1_000))), "{error:?}");
         drop((cut, store));
         let _ = std::fs::remove_dir_all(&directory);
-    }
-
-    #[test]
-    fn keys_with_a_prefix_end_in_front_of_the_first_that_has_another() {
-        for (prefix, after) in [
-            (&b""[..], None),
-            (b"day ", Some(&b"day!"[..])),
-            (b"a\xff\xff", Some(b"b")),
-            (b"\xff\xff", None),
-        ] {
-            assert_eq!(after_prefix(prefix).as_deref(), after, "{prefix:?}");
-        }
-    }
-
-    #[test]
-    fn bounds_longer_than_keys_lie_behind_the_keys_that_they_begin_with() {
-        let (long, longest) = (&[7; 300][..], &[7; LONGEST][..]);
-        let behind: Box<[u8]> = [longest, &[0]].concat().into();
-        let of = |low: Bound<&[u8]>, high: Bound<&[u8]>| {
-            let (from, to) = half_open(&(low, high));
-            (from, to.expect("it has an end"))
-        };
-        assert_eq!(
-            of(Bound::Included(long), Bound::Excluded(long)),
-            (behind.clone(), behind.clone())
-        );
-        assert_eq!(
-            of(Bound::Included(longest), Bound::Included(longest)),
-            (longest.into(), behind)
-        );
-        let short = (Box::from(&b"a\0"[..]), Box::from(&b"b"[..]));
-        assert_eq!(of(Bound::Excluded(b"a"), Bound::Excluded(b"b")), short);
-        assert_eq!(half_open(&(..)), (Box::default(), None));
     }
 }

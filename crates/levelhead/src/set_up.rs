@@ -8,9 +8,9 @@ use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse};
 
 use crate::device::Device;
-use crate::directory::Identity;
+use crate::directory::identity::Identity;
 use crate::drive;
-use crate::error::Place;
+use crate::error::place::Place;
 use crate::file_engine::{Files, Member};
 use crate::options::{Options, Windows};
 

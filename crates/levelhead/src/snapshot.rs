@@ -1,10 +1,8 @@
 //! Snapshots: the store as it was at one instant.
 
-use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::range::Range;
 use crate::store::Store;
 
 /// The store as it was at one instant. Can be used from any thread; clones are handles to the same
@@ -78,12 +76,6 @@ impl Snapshot {
     /// As [`Self::get`].
     pub fn exists(&self, key: &[u8]) -> Result<bool, Error> {
         self.held.store.exists_in_snapshot(self.held.number, key)
-    }
-
-    /// Returns the pairs whose keys are within `bounds`, in key order, from both ends. The range
-    /// keeps the snapshot alive.
-    pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
-        Range::of_snapshot(self, &bounds)
     }
 
     pub(crate) fn store(&self) -> &Store {

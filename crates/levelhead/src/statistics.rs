@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::directory::state::DirectoryState;
 use crate::root::Root;
 use crate::set_up::ITERATOR_BYTES;
 use crate::store::Store;
@@ -56,34 +57,6 @@ pub struct Statistics {
     pub windows: Option<WindowStatistics>,
     /// The store's directories in the order given to `open_over`, with their states.
     pub directories: Vec<(PathBuf, DirectoryState)>,
-}
-
-/// The state of one of a store's directories.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum DirectoryState {
-    /// The directory is complete. If it is one of several, any other directory may be lost.
-    Whole,
-    /// The directory lacks the data that was written without it, and is being filled. If another
-    /// directory is lost meanwhile, that data is lost.
-    Behind,
-    /// The directory is missing or read-only. The store runs without it, and no other directory may
-    /// be lost.
-    Lost,
-}
-
-impl DirectoryState {
-    /// All states, the best first.
-    pub const ALL: [Self; 3] = [Self::Whole, Self::Behind, Self::Lost];
-
-    /// Returns `whole`, `behind` or `lost`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Behind => "behind",
-            Self::Lost => "lost",
-        }
-    }
 }
 
 impl Statistics {

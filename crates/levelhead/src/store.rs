@@ -1,20 +1,23 @@
-//! The store's handle and its operations.
+//! The store's handle and its operations. `opening.rs` opens it, `reading.rs` has the calls of
+//! snapshots and ranges.
 
-use std::ops::RangeBounds;
-use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
+mod opening;
+mod reading;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::{panic, thread};
 
 use engine::{EngineError, LogSync, Look, MediumError, UsedUp, Value};
-use runtime::{ForkMark, Handle, IoChoice, IoEngine, RealOptions, Shared};
+use runtime::{ForkMark, IoEngine, Shared};
 
 use crate::batch::Batch;
-use crate::error::{Error, Place};
-use crate::options::{Durability, Io, Options, check};
-use crate::range::Range;
-use crate::root::{Is, Outside, Root};
+use crate::error::Error;
+use crate::error::place::Place;
+use crate::options::Durability;
+use crate::root::{Outside, Root};
+use crate::store_runtime::seed;
 
 /// Keys that a multi-get looks up concurrently: enough to keep a drive busy, and few enough that
 /// the lock is held only briefly.
@@ -58,86 +61,6 @@ pub enum Closed {
 }
 
 impl Store {
-    /// Opens the store in a directory or on a drive. If no store exists, creates one, provided that
-    /// [`Options::create_if_missing`] is set.
-    ///
-    /// Missing parent directories are created. Other files in the directory are left alone, but a
-    /// store should have a directory of its own. A drive is a block device without a file system;
-    /// the store uses at most [`Options::capacity_bytes`] of it.
-    ///
-    /// # Errors
-    /// Returns [`Error::InUse`] if the store is already open, [`Error::Damaged`] with the file and
-    /// the offset if it is damaged, and other errors if the files cannot be used.
-    pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
-        Self::open_over(&[directory], options)
-    }
-
-    /// Opens a store over several directories, which should be on different drives. They must be
-    /// given in the same order each time. With three directories or more, one may be lost: its
-    /// contents are rebuilt from the others.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_over(directories: &[impl AsRef<Path>], options: &Options) -> Result<Self, Error> {
-        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-        let directories = paths.len();
-        Self::with_root(directories, options, |handle, options| Root::open(handle, paths, options))
-    }
-
-    /// Opens a store only for reading. Sets [`Options::read_only`] if a directory is lost
-    /// ([`Self::lost_in`]), so that the lost directory does not fall further behind, or if the
-    /// store cannot be opened otherwise because a disk is full or read-only. Else opens it as
-    /// [`Self::open_over`] does.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_to_read(
-        directories: &[impl AsRef<Path>],
-        options: &Options,
-    ) -> Result<Self, Error> {
-        let open = |read_only: bool| {
-            let replace_lost = options.replace_lost && !read_only;
-            Self::open_over(directories, &Options { read_only, replace_lost, ..options.clone() })
-        };
-        match open(options.read_only || !Self::lost_in(directories).is_empty()) {
-            Err(Error::Full(_) | Error::ReadOnly(_)) => open(true),
-            opened => opened,
-        }
-    }
-
-    /// Creates a new store that is marked as incomplete until `directory::finish` marks it as
-    /// complete.
-    pub(crate) fn unfinished(directory: &Path, options: &Options) -> Result<Self, Error> {
-        let paths = vec![directory.to_owned()];
-        Self::with_root(1, options, |handle, options| {
-            Root::create(handle, paths, options, Is::Unfinished)
-        })
-    }
-
-    pub(crate) fn with_root<F: Future<Output = Result<Root, Error>> + 'static>(
-        directories: usize,
-        options: &Options,
-        root: impl FnOnce(Handle, Options) -> F + Send,
-    ) -> Result<Self, Error> {
-        check(directories, options)?;
-        let (real, options, mut io) = (real_options(options), options.clone(), None);
-        let shared = Shared::new(real, |handle| {
-            io = handle.io_engine().cloned();
-            root(handle.clone(), options)
-        });
-        let shared = shared.map_err(|error| Error::no_runtime(&error))?;
-        let opened = shared.call(|root| {
-            let opened = root.as_ref().map(Outside::of).map_err(Clone::clone);
-            async move { opened }
-        });
-        let outside = opened?;
-        let shared = Arc::new(shared);
-        let driver = drive(&shared)?;
-        let mark = ForkMark::new();
-        let inner = Inner { shared: Some(shared), driver: Some(driver), outside, io, mark };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
     /// Returns the value of `key`, or `None` if it has none. Costs one read of the drive if the
     /// index is in memory and the value is not.
     ///
@@ -237,7 +160,8 @@ impl Store {
         self.write_one(key, Some(value), self.inner.outside.default_sync)
     }
 
-    /// Sets the value of `key`, with the given durability instead of [`Options::durability`].
+    /// Sets the value of `key`, with the given durability instead of
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -253,7 +177,8 @@ impl Store {
         self.write_one(key, None, self.inner.outside.default_sync)
     }
 
-    /// Deletes `key`, with the given durability instead of [`Options::durability`].
+    /// Deletes `key`, with the given durability instead of
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -267,13 +192,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`Self::put`], for the batch as a whole. Returns [`Error::Invalid`] if the batch is
-    /// larger than half of [`Options::memtable_bytes`].
+    /// larger than half of [`Options::memtable_bytes`](crate::Options::memtable_bytes).
     pub fn write(&self, batch: &Batch) -> Result<(), Error> {
         self.write_all(batch, self.inner.outside.default_sync)
     }
 
     /// Applies all writes of `batch` atomically, with the given durability instead of
-    /// [`Options::durability`].
+    /// [`Options::durability`](crate::Options::durability).
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -311,49 +236,6 @@ impl Store {
             async move { engine.write(&key, value, sync).await }
         });
         written.map_err(|error| self.error(&error))
-    }
-
-    /// Returns the pairs whose keys are within `bounds`, in key order. The range can be read from
-    /// both ends. It shows the store as it is when the first pair is read. Each item is a
-    /// `Result<(Box<[u8]>, Vec<u8>), Error>`: a key and its value.
-    ///
-    /// Bounds are slices, such as `..` or `&b"a"[..]..&b"b"[..]`. To exclude the lower bound, use a
-    /// pair of [`Bound`](std::ops::Bound)s. For the keys with a common prefix use [`Self::prefix`].
-    ///
-    /// # Cost of deletions
-    /// A deleted key leaves a tombstone in the index until compactions have moved it to the last
-    /// level. A range must step over these tombstones. In a queue whose head is removed repeatedly,
-    /// reading the first pair therefore costs as much as all earlier removals: with 2 million
-    /// tombstones it took half a second. To avoid this cost, start the range after the key that was
-    /// removed last, as tombstones outside the bounds cost nothing:
-    ///
-    /// ```
-    /// # fn main() -> Result<(), levelhead::Error> {
-    /// # use std::ops::Bound;
-    /// # let directory = std::env::temp_dir().join(format!("levelhead-queue-{}", std::process::id()));
-    /// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
-    /// # for job in 0..9 {
-    /// #     store.put(format!("job {job}").as_bytes(), b"")?;
-    /// # }
-    /// let mut taken: Box<[u8]> = Box::from(&b"job "[..]);
-    /// for _ in 0..5 {
-    ///     let queue = (Bound::Excluded(&taken[..]), Bound::Excluded(&b"job!"[..]));
-    ///     let Some((job, _)) = store.range(queue).next().transpose()? else { break };
-    ///     store.delete(&job)?;
-    ///     taken = job;
-    /// }
-    /// assert_eq!(*taken, *b"job 4");
-    /// # store.close()?;
-    /// # std::fs::remove_dir_all(&directory).expect("it is ours");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// If that key is not known, [`Self::compact`] removes the tombstones; [`Self::settle`] does
-    /// not. While a range steps over tombstones, other threads can still use the store.
-    /// [`Range::over_at_most`] limits the number of tombstones.
-    pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
-        Range::new(self, &bounds)
     }
 
     /// Makes all acknowledged writes durable.
@@ -432,7 +314,7 @@ impl Store {
 
     /// Returns the reason why the system refuses `io_uring`. In that case threads do the file I/O
     /// instead, which is slower. Returns `None` if the system does not refuse it, or if `io_uring`
-    /// was not tried ([`Options::io`]).
+    /// was not tried ([`Options::io`](crate::Options::io)).
     pub fn io_uring_refused(&self) -> Option<&str> {
         match &self.inner.io {
             Some(IoEngine::Threads { why, .. }) => why.as_deref(),
@@ -572,30 +454,4 @@ impl Drop for Inner {
             self.outside.locks.give_up();
         }
     }
-}
-
-/// Returns the options of the store's runtime.
-pub(crate) fn real_options(options: &Options) -> RealOptions {
-    let io = match options.io {
-        Io::Probe => IoChoice::Probe,
-        Io::Ring => IoChoice::Ring,
-        Io::Threads => IoChoice::Threads,
-    };
-    RealOptions { seed: seed(), io, trims_heap: options.trim_heap, ..RealOptions::default() }
-}
-
-/// Spawns the thread that runs background work.
-pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()>, Error> {
-    let driven = Arc::clone(shared);
-    let thread = thread::Builder::new().name("levelhead".to_owned());
-    let spawned = thread.spawn(move || driven.drive());
-    spawned.map_err(|error| {
-        Error::system(format_args!("no thread for background work: {error}"), error.kind())
-    })
-}
-
-/// Returns a seed that distinguishes newly created stores from each other. It has no other effect.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
 }

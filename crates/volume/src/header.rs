@@ -27,8 +27,8 @@
 
 use engine::{ExtentId, Stream};
 
-use crate::incarnations::incarnation_of;
 use crate::layout::Layout;
+use crate::tenure::incarnation_of;
 
 /// Maximum length of a header in bytes.
 pub const MOST_BYTES: usize = bytes_of(64);

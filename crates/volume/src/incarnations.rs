@@ -19,16 +19,7 @@
 use crate::extents::{bit, bits};
 use crate::header::{Header, Standing};
 use crate::survey::Found;
-
-/// Returns a tenure: the incarnation in the upper half, the number of the run in the lower half.
-pub(crate) fn tenure(incarnation: u32, run: u64) -> u64 {
-    u64::from(incarnation) << 32 | run & u64::from(u32::MAX)
-}
-
-/// Returns the incarnation of a tenure.
-pub(crate) fn incarnation_of(tenure: u64) -> u32 {
-    (tenure >> 32) as u32
-}
+use crate::tenure::{incarnation_of, tenure};
 
 /// The tenures that the members' headers record for all members.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@
 //!   |- refill ..... background rebuild of a member
 //!   |- extents .... how much each member has of each extent               (decisions)
 //!   |- incarnations which drive in a member's place counts                (decisions)
+//!   |- tenure ..... incarnation and last run of a member, in one number    (arithmetic)
 //!   |- layout ..... page -> member, stripe, place                         (arithmetic)
 //!   |- parity ..... exclusive or                                          (arithmetic)
 //!   `- header ..... header at the start of each member's extent           (bytes)
@@ -49,6 +50,7 @@ mod run;
 mod scrub;
 mod survey;
 mod syncing;
+mod tenure;
 mod tidying;
 mod torn;
 mod volume;

@@ -10,12 +10,12 @@ use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
 use crate::extents::{Extents, Presence, bit, bits};
-use crate::incarnations::{incarnation_of, tenure};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
 use crate::run;
-use crate::windows::{Gate, State, Windows};
+use crate::tenure::{incarnation_of, tenure};
+use crate::windows::{Gate, JournalWrites, Pass, State, Windows};
 
 /// The parts of a volume.
 pub struct Setup<M> {
@@ -372,6 +372,19 @@ impl<M: Medium> Inner<M> {
         drop(extents);
         taker.medium.give_up(error);
         self.tell_of_members();
+    }
+
+    /// Returns the windows, while they are on.
+    pub(crate) fn windows(&self) -> Option<Rc<Windows>> {
+        self.windows.borrow().clone()
+    }
+
+    /// Whether writes of a stream wait for the slots of the members.
+    pub(crate) fn pass(&self, stream: Stream) -> Pass {
+        let windows = self.windows.borrow();
+        let is_at_once =
+            windows.as_ref().is_some_and(|it| it.options.journal == JournalWrites::AtOnce);
+        if is_at_once && stream.is_journal() { Pass::AtOnce } else { Pass::InSlot }
     }
 
     /// Notifies waiters that an extent was opened or released, or has its header.

@@ -1,11 +1,17 @@
 //! The identity that a directory records: of itself and of its store.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
-use super::FORMATS;
-use super::growth::grows_to;
+use super::capacity::grows_to;
+use crate::error::Error;
 use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
 
+/// Versions of the directory format that this program reads. Version 2 is for stores whose files
+/// can grow. The format of pages has a version of its own.
+pub(super) const FORMATS: RangeInclusive<u32> = 1..=2;
+/// The maximum size of one write, in bytes.
 const WRITE_BYTES: u32 = 64 << 10;
 
 /// The identity of a member of a store.
@@ -126,20 +132,30 @@ impl Identity {
     }
 }
 
+/// Checks the options that were set when the store was created. A request for another value must
+/// not be ignored silently. An option with its default value is not a request.
+///
+/// # Errors
+/// Returns [`Error::Invalid`] with the store's value and the remedy.
+pub(crate) fn check_settled(options: &Options, identity: &Identity) -> Result<(), Error> {
+    let usual = Options::default();
+    for (name, asked, usual, has) in [
+        ("page_bytes", options.page_bytes, usual.page_bytes, identity.page_bytes),
+        ("inline_up_to", options.inline_up_to, usual.inline_up_to, identity.inline_up_to),
+    ] {
+        if asked != has && asked != usual {
+            return Err(Error::Invalid(format!(
+                "{name} is {asked}, and the store was made with {has}, which stays: leave it as it is, or copy the store \
+                 into another one (Store::checkpoint, levelhead backup)"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::{MARK, checksum_of};
-
-    #[test]
-    fn what_a_drive_says_of_itself_fits_a_sector() {
-        let identity =
-            Identity { member: 63, is_being_made: true, ..Identity::new(u32::MAX, 64, 1 << 62) };
-        let identity = identity.growing_to(0);
-        let text = toml::to_string(&identity).expect("numbers can be written");
-        let body = format!("{MARK} Do not edit.\n{text}");
-        assert!(body.len() + checksum_of(&body).len() <= 512, "{body}");
-    }
 
     #[test]
     fn memtables_are_small_in_small_stores_unless_somebody_says_otherwise() {

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Identity, read, write};
+use super::identity::Identity;
+use super::record::{read, write};
 use crate::error::Error;
 
 /// Joins paths to an English list.

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use volume::header;
 
+use super::files::{clear, data_file, lost, make, open_to_read, sync_directory};
+use super::identity::Identity;
 use super::names::in_words;
-use super::{Identity, clear, data_file, lost, make, open_to_read, read, sync_directory, write};
+use super::record::{read, write};
 use crate::error::Error;
 use crate::options::Options;
 

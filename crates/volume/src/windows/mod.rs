@@ -11,6 +11,7 @@
 //!  flow ........ commands waiting for a member, and in progress on it
 //!  gate ........ the medium in front of a member: holds commands that must wait
 //!  reads ....... source of reads in a volume with windows
+//!  control ..... windows as users of a volume see them: on and off, statistics
 //!  devd ........ the task that gives the members their slots in turn
 //!  simple ...... a driver that schedules nothing by windows, for comparison
 //!  windowed .... interface: a medium whose device has windows
@@ -24,6 +25,7 @@
 
 mod bandwidth;
 mod caching;
+mod control;
 mod devd;
 mod flow;
 mod gate;
@@ -37,9 +39,7 @@ mod state;
 mod windowed;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 
-use engine::{Medium, Stream};
 use runtime::{IoClass, Nanos, Notify, Semaphore};
 
 pub(crate) use gate::{Gate, Pass};
@@ -49,78 +49,6 @@ use route::Reader;
 pub use simple::SimpleWindows;
 pub use state::State;
 pub use windowed::Windowed;
-
-use crate::volume::{Inner, Volume};
-
-impl<M: Windowed> Volume<M> {
-    /// Turns windows on. All members first go to their deterministic windows; this takes the
-    /// devices' shortest NDWIN, during which all commands continue. From then on all members but
-    /// one are kept there.
-    ///
-    /// # Panics
-    /// If windows are on already.
-    pub fn start_windows(&self, options: WindowOptions) {
-        let inner = &self.inner;
-        let page_bytes = u64::from(inner.stripes.member_shape().page_bytes);
-        let windows = Rc::new(Windows::new(options, page_bytes));
-        let before = inner.windows.replace(Some(Rc::clone(&windows)));
-        assert!(before.is_none(), "there are windows already");
-        for taker in inner.takers() {
-            taker.medium.flow().begin_slot(Nanos::MAX, options.write_bytes_per_second);
-        }
-        let devd = devd::Devd::new(Rc::clone(inner), windows);
-        inner.handle.spawn("devd", devd.run());
-    }
-
-    /// Waits until all members have been in their deterministic windows. Returns at once without
-    /// windows.
-    pub async fn windows_begun(&self) {
-        let Some(windows) = self.inner.windows() else { return };
-        windows.changed.wait_until(|| windows.has_begun.get()).await;
-    }
-
-    /// Writes the stripes in `plm_cache` to the members, and turns windows off.
-    pub async fn end_windows(&self) {
-        let inner = &self.inner;
-        if let Some(windows) = inner.windows() {
-            windows.is_ending.set(true);
-            windows.changed.notify_all();
-        }
-        inner.changed.wait_until(|| inner.windows.borrow().is_none()).await;
-    }
-
-    /// Returns statistics since windows were turned on; `None` without windows.
-    pub fn window_stats(&self) -> Option<WindowStats> {
-        let windows = self.inner.windows()?;
-        let takers = self.inner.takers();
-        let of_all = |count: fn(&flow::Flow) -> u64| -> u64 {
-            takers.iter().map(|taker| count(taker.medium.flow())).sum()
-        };
-        let (writes_in_dtwin, journal_writes) =
-            (of_all(flow::Flow::writes_in_dtwin), of_all(flow::Flow::writes_at_once));
-        let cached = windows.cached();
-        Some(WindowStats { writes_in_dtwin, journal_writes, cached, ..windows.stats.get() })
-    }
-
-    /// Returns the state of each member.
-    pub fn window_states(&self) -> Vec<State> {
-        self.inner.takers().iter().map(|taker| taker.medium.state()).collect()
-    }
-}
-
-impl<M: Medium> Inner<M> {
-    pub(crate) fn windows(&self) -> Option<Rc<Windows>> {
-        self.windows.borrow().clone()
-    }
-
-    /// Whether writes of a stream wait for the slots of the members.
-    pub(crate) fn pass(&self, stream: Stream) -> Pass {
-        let windows = self.windows.borrow();
-        let is_at_once =
-            windows.as_ref().is_some_and(|it| it.options.journal == JournalWrites::AtOnce);
-        if is_at_once && stream.is_journal() { Pass::AtOnce } else { Pass::InSlot }
-    }
-}
 
 /// The windows of a volume.
 pub(crate) struct Windows {

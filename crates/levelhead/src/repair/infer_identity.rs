@@ -16,8 +16,8 @@ use volume::header::Header;
 use volume::{Layout, header};
 
 use crate::directory;
-use crate::directory::Identity;
-use crate::directory::growth::growths;
+use crate::directory::capacity::growths;
+use crate::directory::identity::Identity;
 use crate::error::Error;
 use crate::options::{PAGE_BYTES, most_inline};
 

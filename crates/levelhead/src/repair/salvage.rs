@@ -13,34 +13,22 @@ use files::FileOptions;
 use runtime::{Handle, Shared};
 use volume::Volume;
 
-use crate::care::{Copy, Finding, Report};
+use super::infer_identity;
+use crate::checkpoint::Copy;
 use crate::device::Device;
-use crate::directory::{Identity, growth};
+use crate::device::open_files::{file_options, open_files};
+use crate::directory;
+use crate::directory::capacity::of_data;
+use crate::directory::identity::Identity;
 use crate::drive::first_byte;
-use crate::error::{Error, Place};
+use crate::error::Error;
+use crate::error::place::Place;
 use crate::file_engine::Files;
 use crate::options::{Options, check};
 use crate::reading::Pair;
-use crate::root::{file_options, open_files};
+use crate::report::{Finding, Report, Salvaged};
 use crate::set_up::{ranges, setup, volume_setup};
-use crate::store::{drive, real_options};
-use crate::{directory, surmise};
-
-/// The limits of a salvage: the reason for it, and the doubts about the saved pairs.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Salvaged {
-    /// The reason why the store did not open.
-    pub why: Error,
-    /// Possible errors in the saved pairs, as text; empty if they are exactly those of the store.
-    pub doubts: Vec<String>,
-    /// Saved pairs that may have been deleted.
-    pub unsure: u64,
-    /// Keys whose value cannot be read in any version.
-    pub lost: Vec<Box<[u8]>>,
-    /// Keys that were saved with an older value, because the newest one cannot be read.
-    pub older: Vec<Box<[u8]>>,
-}
+use crate::store_runtime::{drive, real_options};
 
 /// The facts that are known before the first pair is copied.
 struct Found {
@@ -76,7 +64,7 @@ pub(crate) fn salvage(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Report, Error> {
     check(directories.len(), options)?;
-    let identities = surmise::identities(directories)?;
+    let identities = infer_identity::identities(directories)?;
     let mut best = None;
     // The first identity with which an index is found is the right one. Each attempt needs
     // exclusive access to the files, so the first identity is tried again at the end if none has an
@@ -197,7 +185,7 @@ async fn begin(
     let setup = setup(&handle, files, &options, &identity);
     let salvage = Box::pin(Engine::salvage(setup, |_| ())).await;
     let salvage = salvage.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
-    let capacity_of_data = growth::of_data(directories.len(), identity.capacity_bytes);
+    let capacity_of_data = of_data(directories.len(), identity.capacity_bytes);
     Ok(Old { taken: Rc::new(RefCell::new(Some(salvage))), place, capacity_of_data })
 }
 
