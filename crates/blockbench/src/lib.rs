@@ -7,7 +7,7 @@
 //! draws it.
 //!
 //! ```
-//! use crate::{self, DeviceSpec, Direction, Job, Rw, StreamSpec};
+//! use blockbench::{DeviceSpec, Direction, Job, Rw, StreamSpec};
 //!
 //! let reads =
 //!     StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
@@ -16,7 +16,7 @@
 //!     job: Job::new("a thousand reads", vec![reads]),
 //!     seed: 1,
 //! };
-//! let report = device::run(&spec, |_| ()).expect("it fits the drive");
+//! let report = blockbench::run(&spec, |_| ()).expect("it fits the drive");
 //! let reads = report.streams[0].direction(Direction::Read).expect("there were some");
 //! assert_eq!(reads.operations, 1_000);
 //! assert!(reads.summary().p99_us < 1_000.0);
@@ -39,6 +39,7 @@ pub mod job;
 mod job_tests;
 mod ledger;
 mod memory;
+mod operation;
 mod per_direction;
 pub mod picture;
 mod plan;
@@ -76,12 +77,12 @@ pub use block_sizes::{BlockRange, BlockSplit};
 pub use job::{Before, Job, WindowName, WindowStep};
 pub use ledger::{Found, Mismatch};
 pub use memory::memory_bytes;
+pub use operation::Direction;
 pub use per_direction::PerDirection;
 pub use plan::PlanError;
 pub use replay::{Fitted, Trace};
 pub use report::{
-    ByWindow, Checks, Direction, DirectionReport, JobReport, Sample, SetChange, StreamReport,
-    WindowReport,
+    ByWindow, Checks, DirectionReport, JobReport, Sample, SetChange, StreamReport, WindowReport,
 };
 pub use result::{
     DeviceHost, DeviceResult, DirectionResult, SetResult, StreamResult, TraceResult, WindowResult,

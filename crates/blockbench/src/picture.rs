@@ -5,7 +5,8 @@ use std::fmt::Write;
 use report::chart::{Band, Chart, Note, Scale, Series};
 use report::quantiles::{tail, with_longest};
 
-use crate::report::{Direction, DirectionReport, JobReport, StreamReport};
+use crate::operation::Direction;
+use crate::report::{DirectionReport, JobReport, StreamReport};
 use crate::{DeviceSpec, TimelinePoint, WindowName};
 
 /// Up to this many pairs of stream and direction, the timeline shows maximum, p99 and mean of each;
