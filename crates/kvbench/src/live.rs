@@ -15,7 +15,10 @@ use levelhead::{Durability, Error, Store};
 use runtime::WallClock;
 use workload::{ClientOptions, SharedSession, SharedTarget, StartError, Stop};
 
-use crate::{BenchError, BenchOutcome, Observer, check_load, interrupted, outstanding};
+use crate::bench::BenchOutcome;
+use crate::error::{BenchError, check_load, interrupted};
+use crate::observer::Observer;
+use crate::phases::outstanding;
 
 pub use counters::{DiskBytes, Machine};
 pub use spec::LiveSpec;
