@@ -1,6 +1,8 @@
 //! An estimate of the memory that a job needs on this machine, computed before the job.
 
-use crate::{DeviceSpec, Rw, StreamSpec, size};
+use crate::device::DeviceSpec;
+use crate::size;
+use crate::stream::{Rw, StreamSpec};
 
 const BASE_BYTES: u64 = 64 << 20;
 /// Bytes for each block that was written and whose data is still on the flash, whether valid or

@@ -13,7 +13,7 @@ use serde::Serialize;
 use workload::trace::block::BlockFormat;
 use workload::{Latencies, LatencySummary};
 
-use crate::DeviceSpec;
+use crate::device::DeviceSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
 use crate::operation::Direction;
