@@ -108,7 +108,8 @@ pub struct FlashResult {
     pub suspends: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Number of compactions from each level, in the order of [`BenchResult::levels`](super::BenchResult::levels).
+    /// Number of compactions from each level, in the order of
+    /// [`BenchResult::levels`](super::BenchResult::levels).
     pub compactions: Vec<u64>,
     /// Extents collected or released.
     pub extents_collected: u64,

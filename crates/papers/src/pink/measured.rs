@@ -20,11 +20,13 @@ pub(crate) struct Measured {
     pub full: Vec<System>,
     /// All workloads at the same rates, each on a freshly loaded drive: hash, LSM-tree and `PinK`.
     pub rated: Vec<System>,
-    /// A, B and C with the firmware times multiplied by each of [`COSTS`](super::beyond::COSTS): hash and `PinK`.
+    /// A, B and C with the firmware times multiplied by each of
+    /// [`COSTS`](super::beyond::COSTS): hash and `PinK`.
     pub costly: Vec<[System; 2]>,
     /// A and C with objects of 1,024 bytes, including the key: hash and `PinK`.
     pub with_key: [System; 2],
-    /// C without prefixes and range pointers, with the slowest firmware of [`COSTS`](super::beyond::COSTS).
+    /// C without prefixes and range pointers, with the slowest firmware of
+    /// [`COSTS`](super::beyond::COSTS).
     pub costly_plain: System,
     /// KV drives beside a block drive.
     pub motivation: Motivation,
