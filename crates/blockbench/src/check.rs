@@ -9,8 +9,8 @@ use crate::block_sizes::MAX_BLOCK_BYTES;
 use crate::job::{Before, Job};
 use crate::per_direction::PerDirection;
 use crate::sets::SetChoice;
-use crate::size::Extent;
-use crate::stream::{Rates, Rw, StreamSpec, default_block_bytes};
+use crate::size::{Extent, default_block_bytes};
+use crate::stream::{Rates, Rw, StreamSpec};
 
 /// The maximum number of outstanding operations of a stream.
 const MAX_DEPTH: u32 = 65_536;

@@ -9,8 +9,8 @@ use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass, JoinHandle, Nanos, Semaphore};
 
 use crate::block_sizes::Sizes;
+use crate::operation::Direction;
 use crate::plan::StreamPlan;
-use crate::report::Direction;
 
 /// The duration of each operation.
 pub(super) const SERVICE: Nanos = Nanos::from_micros(10);

@@ -17,7 +17,7 @@ use catalogue::{CatalogueError, Loaded, Override};
 use section::Passed;
 use serde_json::json;
 
-use crate::Job;
+use crate::job::Job;
 
 /// A job, and notes about options of its file.
 #[derive(Clone, Debug)]

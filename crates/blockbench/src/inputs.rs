@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use workload::Properties;
 
+use crate::job::Job;
+use crate::replay::Trace;
 use crate::traces::TraceInput;
-use crate::{Job, Trace};
 
 /// The inputs of a run. With the inputs and the same version of this program, the run can be
 /// repeated.

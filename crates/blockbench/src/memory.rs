@@ -1,6 +1,8 @@
 //! An estimate of the memory that a job needs on this machine, computed before the job.
 
-use crate::{DeviceSpec, Rw, StreamSpec, stream};
+use crate::device::DeviceSpec;
+use crate::size;
+use crate::stream::{Rw, StreamSpec};
 
 const BASE_BYTES: u64 = 64 << 20;
 /// Bytes for each block that was written and whose data is still on the flash, whether valid or
@@ -38,12 +40,12 @@ fn blocks_written(stream: &StreamSpec, link_bytes_per_second: f64) -> u64 {
     let operations = stream.operation_limit().min(by_trace);
     let largest = match &stream.trace {
         None => stream.sizes().most(),
-        Some(trace) => trace.survey.largest / stream::default_block_bytes() + 2,
+        Some(trace) => trace.survey.largest / size::default_block_bytes() + 2,
     };
     let seconds = stream.duration_s.unwrap_or(f64::INFINITY);
     let jobs = f64::from(stream.jobs());
     let by_rate = jobs * seconds * stream.total_rate().unwrap_or(f64::INFINITY) * largest as f64;
-    let by_link = seconds * link_bytes_per_second / stream::default_block_bytes() as f64;
+    let by_link = seconds * link_bytes_per_second / size::default_block_bytes() as f64;
     // In a mix only the share of writes counts. For a trace the number of writes is known.
     let share = match stream.rw {
         Rw::RandRw | Rw::Rw => 1.0 - stream.read_share(),

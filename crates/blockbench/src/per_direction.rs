@@ -7,7 +7,8 @@ use report::units::{parse_bytes, parse_count_in};
 use serde::de;
 use serde::de::{Deserializer, Visitor};
 
-use crate::report::Direction;
+use crate::operation::Direction;
+use crate::size::default_block_bytes;
 
 /// A value for reads, one for writes and one for trims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -106,7 +107,7 @@ pub(super) fn sizes<'de, D: Deserializer<'de>>(
             whole: |bytes| Ok(bytes as f64),
             fraction: |_| None,
             text: |text| parse_bytes(text).map(|bytes| bytes as f64),
-            default: crate::stream::default_block_bytes() as f64,
+            default: default_block_bytes() as f64,
         })
         .map(|sizes| sizes.map(|bytes| *bytes as u64))
 }

@@ -15,10 +15,11 @@ use crate::addresses::Addresses;
 use crate::block_sizes::Sizes;
 use crate::check::place;
 use crate::job::{Before, Job, WindowName};
+use crate::operation::Direction;
 use crate::per_direction::PerDirection;
 use crate::replay::{ReplayPlan, Trace};
-use crate::report::Direction;
 use crate::sets::SetChoice;
+use crate::size::Extent;
 use crate::skew::Distribution;
 use crate::stream::{Arrivals, Rates, StreamSpec};
 
@@ -274,7 +275,7 @@ fn replay(
 
 /// Returns the blocks of each job of a stream, in a set of `capacity` blocks.
 fn parts(spec: &StreamSpec, capacity: u64) -> Vec<Range<u64>> {
-    let in_blocks = |extent: crate::Extent| extent.blocks(capacity, u64::from(BLOCK_BYTES));
+    let in_blocks = |extent: Extent| extent.blocks(capacity, u64::from(BLOCK_BYTES));
     let first = spec.offset.map_or(0, in_blocks);
     let further = spec.offset_increment.unwrap_or(0) / u64::from(BLOCK_BYTES);
     let part = |job: u32| {

@@ -7,8 +7,9 @@ use block::nvme::SetId;
 use runtime::Nanos;
 
 use crate::job::WindowName;
+use crate::operation::Direction;
 use crate::plan::Plan;
-use crate::report::{Direction, Sample, StreamReport};
+use crate::report::{Sample, StreamReport};
 use crate::timeline::{Timeline, TimelineRecorder};
 
 /// Lines of the timeline per stream: reads, writes and trims.

@@ -10,8 +10,7 @@ use workload::trace::TraceError;
 use workload::trace::block::{Action, BlockFormat, BlockOp, BlockReader, BlockRecord, BlockSurvey};
 
 use crate::addresses::Addresses;
-use crate::report::Direction;
-use crate::source::Operation;
+use crate::operation::{Direction, Operation};
 use crate::traces;
 use crate::traces::{TraceFile, TraceInput};
 

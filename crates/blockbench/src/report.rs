@@ -7,36 +7,9 @@ use workload::{Latencies, LatencySummary};
 
 use crate::job::WindowName;
 use crate::ledger::Mismatch;
+use crate::operation::Direction;
 use crate::replay::Fitted;
 use crate::timeline::Timeline;
-
-/// The kind of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Direction {
-    /// A read.
-    Read,
-    /// A write.
-    Write,
-    /// A flush, which makes earlier writes durable.
-    Flush,
-    /// A trim, which allows the drive to drop blocks.
-    Trim,
-}
-
-impl Direction {
-    /// All directions.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Trim];
-
-    /// Returns the name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Flush => "flush",
-            Self::Trim => "trim",
-        }
-    }
-}
 
 /// The report of a job. Times are virtual; those of samples, timeline and windows count from the
 /// start of the job. The same seed gives an equal report.

@@ -13,11 +13,12 @@ use serde::Serialize;
 use workload::trace::block::BlockFormat;
 use workload::{Latencies, LatencySummary};
 
-use crate::DeviceSpec;
+use crate::device::DeviceSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
+use crate::operation::Direction;
 use crate::replay::Trace;
-use crate::report::{Direction, DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
+use crate::report::{DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
 use crate::sets::SetChoice;
 use crate::skew::Distribution;
 use crate::stream::StreamSpec;

@@ -20,10 +20,10 @@ use workload::Stop;
 
 use crate::job::WindowName;
 use crate::ledger::{Ledger, Mismatch};
+use crate::operation::{Direction, Operation};
 use crate::plan::{Plan, WindowPlan};
 use crate::recorder::{LeftByItself, Recorder};
-use crate::report::{Checks, Direction, StreamReport, WindowReport};
-use crate::source::Operation;
+use crate::report::{Checks, StreamReport, WindowReport};
 use crate::streams::{OfJob, Place, Stream};
 use crate::timeline::Timeline;
 use crate::watch::Watch;

@@ -8,7 +8,7 @@ use runtime::{IoClass, Nanos, Runtime};
 use workload::Stop;
 
 use crate::fake::{BLOCKS, Fake, SERVICE, set};
-use crate::report::Direction;
+use crate::operation::Direction;
 use crate::run::{Ran, run, watched};
 use crate::watch::Watch;
 use crate::{Extent, Job, PerDirection, Rw, SetChoice, StreamSpec, WindowName, WindowStep, plan};

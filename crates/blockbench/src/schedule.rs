@@ -6,7 +6,7 @@
 use block::BLOCK_BYTES;
 use runtime::{Nanos, Rng};
 
-use crate::report::Direction;
+use crate::operation::Direction;
 use crate::stream::{Arrivals, Rates};
 
 /// The arrivals of one job of a stream.

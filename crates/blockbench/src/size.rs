@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use block::BLOCK_BYTES;
 use report::units::parse_bytes;
 use serde::de;
 use serde::de::{Deserialize, Deserializer, Visitor};
@@ -63,6 +64,11 @@ impl Visitor<'_> for ExtentVisitor {
         }
         parse_bytes(text).map(Extent::Bytes).map_err(E::custom)
     }
+}
+
+/// Returns the default number of bytes of an operation.
+pub(super) fn default_block_bytes() -> u64 {
+    u64::from(BLOCK_BYTES)
 }
 
 /// Deserializes bytes in a job file: a number, or a text such as `"128KiB"`.

@@ -5,29 +5,13 @@ use runtime::{Nanos, Rng};
 use workload::trace::TraceError;
 
 use crate::block_sizes::Sizes;
+use crate::operation::{Direction, Operation};
 use crate::per_direction::PerDirection;
 use crate::plan::StreamPlan;
 use crate::random_map::RandomMap;
 use crate::replay::{Fitted, Replay};
-use crate::report::Direction;
 use crate::schedule::Schedule;
 use crate::skew::Places;
-
-/// An operation of a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Operation {
-    /// The intended start.
-    pub at: Nanos,
-    pub direction: Direction,
-    /// The index of the set, in the sets of the stream.
-    pub set: usize,
-    /// The first block.
-    pub first: u64,
-    /// The number of blocks.
-    pub blocks: u64,
-    /// Whether the same blocks are written once the operation has ended.
-    pub is_written_after: bool,
-}
 
 /// The operations of one job of a stream, in order.
 pub(super) struct Source {

@@ -1,15 +1,14 @@
 //! The streams of a job, as its file describes them.
 
-use block::BLOCK_BYTES;
 use serde::Deserialize;
 use workload::trace::block::{Action, BlockFormat};
 
 use crate::block_sizes::{BlockRange, BlockSplit, Sizes};
+use crate::operation::Direction;
 use crate::per_direction::PerDirection;
 use crate::replay::Trace;
-use crate::report::Direction;
 use crate::sets::SetChoice;
-use crate::size::Extent;
+use crate::size::{Extent, default_block_bytes};
 use crate::skew::Distribution;
 use crate::{block_sizes, per_direction, size};
 
@@ -230,10 +229,6 @@ fn set_one() -> SetChoice {
 
 fn default_sizes() -> PerDirection<u64> {
     default_block_bytes().into()
-}
-
-pub(super) fn default_block_bytes() -> u64 {
-    u64::from(BLOCK_BYTES)
 }
 
 impl StreamSpec {

@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 use block::nvme::SetId;
 use runtime::{Handle, Nanos, Notify};
 
+use crate::operation::Operation;
 use crate::plan::StreamPlan;
-use crate::source::{Operation, Source};
+use crate::source::Source;
 use crate::thinking::Thinking;
 
 /// A stream and the state that its clients share.

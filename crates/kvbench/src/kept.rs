@@ -18,13 +18,14 @@ use stacks::design::IndexOptions;
 use stacks::kvssd::{DeviceProfile, KvDrive, SavedDrive};
 use workload::{Session, Stop};
 
+use crate::bench::{BenchOutcome, check, drive_options, outcome};
+use crate::error::BenchError;
+use crate::observer::{Observer, Watch};
+use crate::phases::{Prepared, measure, prepare};
 use crate::platform::Platform;
+use crate::spec::BenchSpec;
 use crate::summary::Past;
 use crate::target::DriveTarget;
-use crate::{
-    BenchError, BenchOutcome, BenchSpec, Observer, Prepared, Watch, check, drive_options, measure,
-    outcome, prepare,
-};
 
 /// The origin of a saved drive: the parameters that select a run on it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -4,77 +4,24 @@
 //! are the same as in [`crate`]. Fields that describe simulated flash are empty;
 //! [`crate::result::StoreResult`] has the fields of the store.
 
+mod counters;
+mod spec;
 mod summary;
 
 use std::ops::Bound;
 
-use levelhead::{Durability, Error, Inside, Store};
+use counters::{Moment, Phases};
+use levelhead::{Durability, Error, Store};
 use runtime::WallClock;
-use workload::{
-    ClientOptions, CoreWorkload, RunReport, SharedSession, SharedTarget, StartError, Stop,
-};
+use workload::{ClientOptions, SharedSession, SharedTarget, StartError, Stop};
 
-use crate::{BenchError, BenchOutcome, Observer, check_load, interrupted, outstanding};
+use crate::bench::BenchOutcome;
+use crate::error::{BenchError, check_load, interrupted};
+use crate::observer::Observer;
+use crate::phases::outstanding;
 
-/// Specification of a bench in real time.
-#[derive(Clone, Debug)]
-pub struct LiveSpec {
-    /// Name of the workload in results.
-    pub workload_name: String,
-    /// The workload.
-    pub workload: CoreWorkload,
-    /// How the run issues operations. The load is a closed loop with the same number of outstanding
-    /// operations.
-    pub clients: ClientOptions,
-    /// Seed of keys, values and operations. The timing does not depend on the seed.
-    pub seed: u64,
-    /// When writes of the run are acknowledged. Writes of the load are acknowledged at once.
-    pub durability: Durability,
-    /// Location of the store, as text.
-    pub place: String,
-    /// Number of directories of the store.
-    pub directories: u64,
-    /// Memory budget of the index, in bytes.
-    pub memory_bytes: u64,
-}
-
-/// Bytes that this process has read from drives and written to drives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DiskBytes {
-    /// Bytes read.
-    pub read: u64,
-    /// Bytes written.
-    pub written: u64,
-}
-
-/// Counters of the machine.
-pub trait Machine {
-    /// Returns the bytes read and written so far, or `None` if the system does not count them.
-    fn disk_bytes(&self) -> Option<DiskBytes>;
-}
-
-struct Moment {
-    inside: Inside,
-    disk: Option<DiskBytes>,
-}
-
-impl Moment {
-    fn now(store: &Store, machine: &dyn Machine) -> Self {
-        Self { inside: store.inside(), disk: machine.disk_bytes() }
-    }
-}
-
-/// Reports and counters of the phases of a bench.
-struct Phases {
-    load: RunReport,
-    run: RunReport,
-    before_load: Option<DiskBytes>,
-    before_run: Moment,
-    /// After the last operation of the run, before the store settles.
-    after_run: Moment,
-    settled: Moment,
-    settle_seconds: [f64; 2],
-}
+pub use counters::{DiskBytes, Machine};
+pub use spec::LiveSpec;
 
 /// Checks a specification for errors that would stop the bench.
 ///

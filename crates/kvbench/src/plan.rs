@@ -1,15 +1,19 @@
 //! Calculates the needs of a design on a drive of a given size, without a simulation.
 
 mod collection;
+mod heading;
+mod levels;
+mod levels_text;
 mod tables;
 
 use std::ops::RangeInclusive;
 
 use engine::sizing::pair::Pair;
-use engine::sizing::{LevelPlan, Room, SizingInput, monkey};
+use engine::sizing::{Room, SizingInput};
 use engine::{OpenError, Options, sizing};
 use report::units::{bytes_text, count_text};
 
+pub use levels::LevelsPlan;
 pub use tables::TablesPlan;
 
 /// Allowed lengths of keys, in bytes.
@@ -58,65 +62,6 @@ impl Plan {
             Self::Levels(plan) => plan.shortage(),
             Self::Tables(plan) => plan.shortage(),
         }
-    }
-}
-
-/// A plan with levels of segments.
-#[derive(Clone, Debug)]
-pub struct LevelsPlan {
-    /// The input of the calculation.
-    pub input: SizingInput,
-    /// Level sizes and their memory.
-    pub levels: LevelPlan,
-    /// Flash reads for a value once its location is known; 0 if the value is inline.
-    pub pages_per_value: u32,
-    /// Memory of caches, which the index cannot use, in bytes.
-    pub cache_bytes: u64,
-    /// The lengths of a pair, and the layout of its value.
-    pub pair: Pair,
-    /// Garbage collection starts when the share of free extents falls below this value.
-    pub gc_start: f64,
-}
-
-impl LevelsPlan {
-    /// Returns the maximum number of flash reads of a Get.
-    pub fn worst_case_reads(&self) -> u32 {
-        let of_groups = u32::from(self.input.group_segments > 1);
-        self.input.levels - self.levels.pinned + of_groups + self.pages_per_value
-    }
-
-    /// Whether the index fits in its memory.
-    pub fn fits(&self) -> bool {
-        self.index_bytes() <= self.input.dram_bytes
-    }
-
-    /// Returns the problem if the memory is too small.
-    pub fn shortage(&self) -> Option<String> {
-        let words = || {
-            let input = &self.input;
-            let (all, pinned) = (self.index_bytes(), self.levels.memory.pinned);
-            let takes = format!(
-                "what a full drive has to have in memory takes {}, and there are {}",
-                bytes_text(all),
-                bytes_text(input.dram_bytes)
-            );
-            if all - pinned <= input.dram_bytes {
-                let pinned = bytes_text(pinned);
-                return format!(
-                    "{takes}: {pinned} of it are segments of pinned levels; pin fewer (pinned_levels), or give it more memory"
-                );
-            }
-            let pairs = count_text(input.segments_in_memory() * input.entries_per_segment);
-            format!(
-                "{takes}: that is used up at about {pairs} pairs, if nothing is pinned; give it more memory, larger values or \
-                 fewer pairs"
-            )
-        };
-        (!self.fits()).then(words)
-    }
-
-    fn index_bytes(&self) -> u64 {
-        self.levels.memory.total()
     }
 }
 
@@ -198,101 +143,15 @@ fn check_keys(input: &SizingInput) -> Result<(), String> {
 /// Returns the plan as text.
 pub fn render(plan: &Plan) -> String {
     match plan {
-        Plan::Levels(plan) => render_levels(plan),
+        Plan::Levels(plan) => levels_text::render(plan),
         Plan::Tables(plan) => plan.render(),
     }
 }
 
-/// Returns the lines about the drive and its pairs.
-fn heading(input: &SizingInput, cache_bytes: u64) -> [String; 3] {
-    [
-        format!(
-            "{} of flash, {} of memory, pairs of {} + {} bytes, pages of {} with {} entries",
-            bytes_text(input.capacity_bytes),
-            bytes_text(input.dram_bytes + cache_bytes),
-            input.key_bytes,
-            input.pair_bytes - input.key_bytes,
-            bytes_text(input.segment_bytes),
-            input.entries_per_segment,
-        ),
-        format!(
-            "{} pairs when filled as laid out ({})",
-            count_text(input.fill_bytes / input.pair_bytes),
-            bytes_text(input.fill_bytes)
-        ),
-        String::new(),
-    ]
-}
-
-fn render_levels(plan: &LevelsPlan) -> String {
-    let (input, levels) = (&plan.input, &plan.levels);
-    let mut lines = Vec::new();
-    if let Some(words) = plan.shortage() {
-        lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
-    }
-    lines.extend(heading(input, plan.cache_bytes));
-    for (n, segments) in (1..).zip(&levels.capacities) {
-        let place = if n <= levels.pinned { "memory" } else { "flash" };
-        let size = bytes_text(segments * input.segment_bytes);
-        lines.push(format!(
-            "L{n}  {:>14} meta segments  {size:>9}  in {place}",
-            count_text(*segments)
-        ));
-    }
-    lines.push(format!(
-        "growth factor {:.2}, into the last level {:.2}",
-        levels.factor, levels.last_factor
-    ));
-    lines.push(String::new());
-    let memory = levels.memory;
-    let rows = [
-        ("level lists", memory.level_lists),
-        ("prefixes", memory.prefixes),
-        ("range pointers", memory.range_pointers),
-        ("pinned segments", memory.pinned),
-        ("filters", memory.filters),
-        ("caches", plan.cache_bytes),
-        ("in all", plan.index_bytes() + plan.cache_bytes),
-        ("budget", input.dram_bytes + plan.cache_bytes),
-    ];
-    let has_caches = plan.cache_bytes > 0;
-    for (name, bytes) in rows.into_iter().filter(|(name, _)| has_caches || *name != "caches") {
-        lines.push(format!("{name:16} {:>9}", bytes_text(bytes)));
-    }
-    lines.push(String::new());
-    lines.extend(filters(plan));
-    lines.push(format!(
-        "write amplification when full {:.1} (values {:.2}, index {:.2})",
-        levels.amplification(input),
-        input.value_amplification(),
-        levels.index_amplification(input),
-    ));
-    lines.push(collection::words(plan));
-    lines.extend(collection::empty(&plan.pair));
-    lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
-    lines.join("\n")
-}
-
-/// Returns a line about the design's filters, if it has any.
-fn filters(plan: &LevelsPlan) -> Option<String> {
-    if !plan.input.has_filters {
-        return None;
-    }
-    let pinned = plan.levels.pinned as usize;
-    let bits = &plan.levels.filter_bits(&plan.input)[pinned..];
-    let keys = &plan.levels.keys(&plan.input)[pinned..];
-    let text: Vec<String> = bits.iter().map(|bits| format!("{bits:.1}")).collect();
-    Some(format!(
-        "bits per key in filters, level by level in flash: {}; meta segments read in vain on the \
-         average: {:.4} a get of a key that is there, {:.4} of one that is not",
-        text.join(", "),
-        monkey::vain_reads_of_present_keys(keys, bits),
-        monkey::expected_vain_reads(bits)
-    ))
-}
-
 #[cfg(test)]
 mod tests {
+    use engine::sizing::monkey;
+
     use super::*;
 
     fn levels_of(spec: &PlanSpec) -> LevelsPlan {
@@ -314,7 +173,7 @@ mod tests {
         let plan = levels_of(&spec);
         assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (3, 2));
         assert!(plan.fits());
-        let text = render_levels(&plan);
+        let text = levels_text::render(&plan);
         assert!(text.contains("at most 2 flash reads"), "{text}");
     }
 
@@ -337,7 +196,7 @@ mod tests {
         let all = levels_of(&spec(32, Some(4)));
         let shortage = all.shortage().expect("64 MiB are not enough");
         assert!(shortage.contains("GiB of it are segments of pinned levels"), "{shortage}");
-        let text = render_levels(&all);
+        let text = levels_text::render(&all);
         assert!(text.contains("index 0.00)"), "{text}");
     }
 
@@ -355,7 +214,7 @@ mod tests {
         assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (0, 5));
         let memory = plan.levels.memory;
         assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
-        let text = render_levels(&plan);
+        let text = levels_text::render(&plan);
         assert!(text.contains("read in vain on the average"), "{text}");
     }
 
@@ -371,13 +230,13 @@ mod tests {
         };
         let plan_of = |spec| levels_of(&spec);
         let (without, with) = (plan_of(of(0, 0)), plan_of(of(6 << 20, 4 << 20)));
-        let text = render_levels(&with);
+        let text = levels_text::render(&with);
         let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
         assert!(
             row("caches").ends_with(" 10.0 MiB") && row("budget").ends_with(" 64.0 MiB"),
             "{text}"
         );
-        assert!(!render_levels(&without).contains("caches"));
+        assert!(!levels_text::render(&without).contains("caches"));
         let pinned = |plan: &LevelsPlan| plan.levels.memory.pinned;
         assert!(pinned(&with) + (9 << 20) < pinned(&without), "less is pinned");
         let words = plan(&of(64 << 20, 1)).expect_err("that is more than all");
@@ -401,7 +260,7 @@ mod tests {
         let short = of(64, 0);
         let index = short.levels.index_amplification(&short.input);
         assert!((3.0..30.0).contains(&index), "{index}: {:?}", short.levels);
-        assert!(render_levels(&short).contains("write amplification when full "));
+        assert!(levels_text::render(&short).contains("write amplification when full "));
         let inline = of(64, 100);
         assert_eq!(
             (inline.input.value_amplification(), inline.worst_case_reads()),
@@ -424,7 +283,7 @@ mod tests {
     #[test]
     fn collection_is_estimated_by_the_share_of_the_flash_in_use() {
         let told = |fill| {
-            let text = render_levels(&small(&Options::pink(), 1024, fill));
+            let text = levels_text::render(&small(&Options::pink(), 1024, fill));
             let line =
                 text.lines().find(|line| line.starts_with("with collection ")).map(str::to_owned);
             let line = line.unwrap_or_else(|| panic!("{text}"));
@@ -435,13 +294,13 @@ mod tests {
         assert!(half.0 < most.0 && half.0 > 1.1, "{half:?} {most:?}");
         assert!(half.1.contains("or more") && !half.1.contains("near full"), "{}", half.1);
         assert!(most.1.contains("so near full it is too little"), "{}", most.1);
-        let full = render_levels(&small(&Options::pink(), 4096, 0.7));
+        let full = levels_text::render(&small(&Options::pink(), 4096, 0.7));
         assert!(full.contains("collection finds no room"), "{full}");
     }
 
     #[test]
     fn pages_that_objects_leave_half_empty_are_told() {
-        let told = |value_bytes| render_levels(&small(&Options::pink(), value_bytes, 0.3));
+        let told = |value_bytes| levels_text::render(&small(&Options::pink(), value_bytes, 0.3));
         let (cliff, below) = (told(4096), told(4000));
         assert!(
             cliff.contains("objects leave 50 % of the pages of values empty; values of "),

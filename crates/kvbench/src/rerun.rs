@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use blockbench;
 use blockbench::inputs::Inputs;
+use blockbench::traces::KvTrace;
 use blockbench::{DeviceSpec, Job};
 use catalogue::{Entry, Loaded, Table};
 use drives::ssd::SsdProfile;
@@ -16,9 +17,10 @@ use stacks::host::{Arrangement, JournalPlace, WindowPolicy};
 use workload::trace::kv::KvFormat;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
+use crate::bench;
 use crate::configuration::Configuration;
 use crate::platform::{HostChoice, LoadedPlatform};
-use crate::{Before, BenchSpec, KvTrace, TraceSpec};
+use crate::spec::{Before, BenchSpec, TraceSpec};
 
 /// The parts of a `result.json` that describe the run.
 #[derive(Deserialize)]
@@ -209,7 +211,7 @@ impl InputsJson {
             at_rest: false,
             sample_every: None,
         };
-        crate::check(&spec).map_err(in_words)?;
+        bench::check(&spec).map_err(in_words)?;
         let inputs = spec.added_to(inputs);
         Ok((Run::Bench(Box::new(spec)), inputs))
     }

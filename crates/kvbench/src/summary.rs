@@ -1,77 +1,28 @@
 //! Computes the result of a bench from counters.
 
+mod on_block_drive;
+
 use std::collections::BTreeMap;
 
-use blockbench::Before;
 use blockbench::flash_work::{pages, reads_behind, waited_us};
-use drives::nand::{FlashStats, OperationCounts};
-use drives::ssd::SetStats;
+use drives::nand::OperationCounts;
 use engine::{AcceleratorWork, CacheStats, Engine, EngineStats, HashStats, MemoryUse, TableStats};
+use on_block_drive::{block_drive, limiter, windows};
 use report::late::late_s;
 use report::units::span_text;
 use serde::{Deserialize, Serialize};
 use stacks::design::IndexOptions;
-use stacks::host::{GetTimes, JournalPlace, Storage};
-use stacks::limiter::{LimiterOptions, LimiterStats};
-use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
 use crate::ageing::AgeingResult;
-use crate::platform::Platform;
 use crate::result::{
-    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, GetTimesResult, HedgesResult,
-    IndexResult, Interrupted, IteratorResult, LevelResult, LoadResult, Memory, TraceResult,
-    Verification, WindowsResult,
+    AcceleratorResult, BenchResult, FlashResult, IndexResult, Interrupted, IteratorResult,
+    LevelResult, LoadResult, Memory, TraceResult, Verification,
 };
 use crate::samples::MemorySample;
+use crate::snapshot::Snapshot;
 use crate::spec::{BenchSpec, PairBytes, TraceSpec};
-use crate::target::{Subject, Windowing};
-
-/// The share of Gets that count as the slowest: those from p99.9 on.
-const SLOWEST: f64 = 0.001;
-
-/// Counters of a bench's subject at one moment.
-pub(crate) struct Snapshot {
-    engine: EngineStats,
-    hash: Option<HashStats>,
-    flash: FlashStats,
-    blocks: Option<SetStats>,
-    limiter: Option<LimiterStats>,
-    volume: Option<VolumeStats>,
-    gets: Option<GetTimes>,
-}
-
-impl Snapshot {
-    pub(crate) fn of(subject: &impl Subject) -> Self {
-        Self {
-            engine: subject.index().stats(),
-            hash: subject.index().hash_stats(),
-            flash: subject.flash_stats(),
-            blocks: subject.block_stats(),
-            limiter: subject.limiter_stats(),
-            volume: subject.windowing().map(Windowing::volume_stats),
-            gets: subject.get_times(),
-        }
-    }
-}
-
-impl Snapshot {
-    /// Returns the flash bytes programmed per byte of keys and values since the start; `None` if
-    /// none were written.
-    fn amplification(&self, spec: &BenchSpec) -> Option<f64> {
-        let page_bytes = u64::from(spec.platform.flash().geometry.page_bytes);
-        let (pages, bytes) = (self.flash.total().pages_programmed, self.engine.user_bytes);
-        (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64)
-    }
-
-    /// Returns the flash bytes programmed per byte of keys and values since `before`; 0 if none
-    /// were written.
-    pub(crate) fn amplification_since(&self, before: &Self, page_bytes: u32) -> f64 {
-        let pages = self.flash.total().pages_programmed - before.flash.total().pages_programmed;
-        let bytes = self.engine.user_bytes - before.engine.user_bytes;
-        if bytes == 0 { 0.0 } else { (pages * u64::from(page_bytes)) as f64 / bytes as f64 }
-    }
-}
+use crate::target::Subject;
 
 /// The results of the time before the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -376,112 +327,6 @@ fn iterators(
 fn tables(before: &Snapshot, after: &Snapshot, subject: &impl Subject) -> Option<TableStats> {
     let is_leveled = subject.index().lsm().is_some_and(Engine::is_leveled);
     is_leveled.then(|| after.engine.tables.since(&before.engine.tables))
-}
-
-/// Returns the place of the journal, unless that is with the data.
-fn journal_apart(storage: &Storage) -> Option<&'static str> {
-    match storage.journal {
-        JournalPlace::Beside => None,
-        own @ JournalPlace::OwnSet => Some(own.name()),
-    }
-}
-
-/// Returns the I/O of the host's store to its drive; `None` on a KV drive.
-fn block_drive(
-    spec: &BenchSpec,
-    loaded: Option<&Snapshot>,
-    before: &Snapshot,
-    after: &Snapshot,
-) -> Option<BlockDriveResult> {
-    let Platform::Host(storage) = &spec.platform else { return None };
-    let loaded = loaded?;
-    let (old, new) = (before.blocks?, after.blocks?);
-    let of_load = loaded.blocks?.blocks_written;
-    let per_user_byte = |blocks: u64, bytes: u64| {
-        (bytes > 0).then(|| (blocks * u64::from(block::BLOCK_BYTES)) as f64 / bytes as f64)
-    };
-    let of_run = after.engine.user_bytes - before.engine.user_bytes;
-    Some(BlockDriveResult {
-        host: storage.host.name.clone(),
-        precondition: (spec.precondition != Before::Empty).then(|| spec.precondition.name()),
-        partitions: storage.partitions,
-        layout: storage.arrangement.name(),
-        journal: journal_apart(storage),
-        blocks_read: new.blocks_read - old.blocks_read,
-        blocks_written: new.blocks_written - old.blocks_written,
-        load_blocks_written: of_load,
-        load_store_write_amplification: per_user_byte(of_load, loaded.engine.user_bytes),
-        run_store_write_amplification: per_user_byte(
-            new.blocks_written - old.blocks_written,
-            of_run,
-        ),
-        drive_write_amplification: new.write_amplification(),
-        hedges: hedges(storage, before, after),
-        gets: get_times(before, after),
-    })
-}
-
-/// Returns the time of the Gets of the run; `None` if there were none, or on a KV drive.
-fn get_times(before: &Snapshot, after: &Snapshot) -> Option<GetTimesResult> {
-    let run = after.gets.as_ref()?.since(before.gets.as_ref()?);
-    let (all, slowest) = (run.all(), run.slowest(SLOWEST));
-    (all.gets > 0).then(|| GetTimesResult {
-        mean_us: all.mean_us(),
-        storage_share: all.storage_share(),
-        slowest: slowest.gets,
-        slowest_mean_us: slowest.mean_us(),
-        slowest_storage_share: slowest.storage_share(),
-    })
-}
-
-/// Returns the counters of hedged reads in the run; `None` without hedging.
-fn hedges(storage: &Storage, before: &Snapshot, after: &Snapshot) -> Option<HedgesResult> {
-    let (old, new) = (before.volume?, after.volume?);
-    let of = |after_us| HedgesResult {
-        after_us,
-        reads: new.hedged_reads - old.hedged_reads,
-        won: new.hedges_won - old.hedges_won,
-    };
-    storage.hedge_after_us.map(of)
-}
-
-/// Returns the counters of limits on background I/O in the run; `None` if the design has no limit.
-fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<LimiterStats> {
-    if spec.design.limiter == LimiterOptions::default() {
-        return None;
-    }
-    Some(after.limiter?.since(&before.limiter?))
-}
-
-/// Returns the counters of windows since they were turned on, which is when the run began.
-fn windows(spec: &BenchSpec, subject: &impl Subject) -> Option<WindowsResult> {
-    let Platform::Host(storage) = &spec.platform else { return None };
-    let stats = subject.windowing()?.stats()?;
-    let reads = stats.cached_reads + stats.direct_reads + stats.rebuilt_reads;
-    Some(WindowsResult {
-        policy: storage.windows.name(),
-        cached_reads: stats.cached_reads,
-        direct_reads: stats.direct_reads,
-        rebuilt_reads: stats.rebuilt_reads,
-        rebuilt_share: stats.rebuilt_reads as f64 / reads.max(1) as f64,
-        busy_reads: stats.busy_reads,
-        slot_reads: stats.slot_reads,
-        internal_reads: stats.internal_reads,
-        writes_in_dtwin: stats.writes_in_dtwin,
-        lost_windows: stats.lost_windows,
-        stripes: stats.stripes,
-        waits_for_room: stats.waits_for_room,
-        waited_seconds: stats.waited.as_secs_f64(),
-        most_cached_bytes: stats.most_cached,
-        slots: stats.slots,
-        long_slots: stats.long_slots,
-        unfinished_slots: stats.unfinished_slots,
-        udt_seconds: stats.udt.as_secs_f64(),
-        and_seconds: stats.and.as_secs_f64(),
-        und_seconds: stats.und.as_secs_f64(),
-        lockdown_seconds: stats.lockdown.as_secs_f64(),
-        slot_bytes: stats.slot_bytes,
-    })
 }
 
 pub(crate) fn verification(run: &RunReport) -> Verification {

@@ -26,10 +26,11 @@ impl Distribution {
 
 /// Serializes a histogram as a [`Distribution`], for `#[serde(with)]`.
 pub(super) mod of_histogram {
+    use hdrhistogram::Histogram;
     use serde::de::Error;
-    use serde::{Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Deserialize, Distribution, Histogram, Serialize};
+    use crate::distribution::Distribution;
 
     pub(crate) fn serialize<S: Serializer>(
         histogram: &Histogram<u64>,

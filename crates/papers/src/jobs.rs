@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::stand::Failure;
-use crate::{Plan, Simulation, Watcher};
+use crate::failure::Failure;
+use crate::plan::Plan;
+use crate::watcher::{Simulation, Watcher};
 
 /// One simulation.
 pub struct Job<'a, T> {
@@ -97,24 +98,9 @@ pub(super) fn run_those_asked_for<T: Send>(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// Records the events.
-    #[derive(Default)]
-    pub(crate) struct Notes(Mutex<Vec<String>>);
-
-    impl Watcher for Notes {
-        fn begins(&self, simulation: Simulation<'_>) {
-            let Simulation { name, number, total } = simulation;
-            self.0.lock().unwrap().push(format!("{number}/{total} {name}"));
-        }
-
-        fn ended(&self, simulation: Simulation<'_>, succeeded: bool) {
-            let how = if succeeded { "done" } else { "failed" };
-            self.0.lock().unwrap().push(format!("{} {how}", simulation.name));
-        }
-    }
+    use crate::doubles::Notes;
 
     #[test]
     fn results_come_in_the_order_of_the_jobs() {
@@ -142,7 +128,7 @@ pub(super) mod tests {
     fn a_watcher_hears_of_each_job_until_one_fails() {
         let notes = Notes::default();
         run_all(failing_at(&[1]), 1, &notes).unwrap_err();
-        let heard = notes.0.into_inner().unwrap();
+        let heard = notes.heard();
         assert_eq!(heard, ["1/20 job 0", "job 0 done", "2/20 job 1", "job 1 failed"]);
     }
 }

@@ -3,111 +3,27 @@
 //! `PinK`+HW.
 
 mod beyond;
+mod measured;
 mod memory;
 mod motivation;
 pub(crate) mod report;
+mod size;
 mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::jobs::run_those_asked_for;
-use crate::stand::Failure;
-use crate::{Plan, Scale};
-
-pub(super) use beyond::{COSTS, RATES, rate_of};
-pub(super) use motivation::{Motivation, READS_OF_KEYS};
-pub(super) use system::{Cell, System};
+use beyond::Beyond;
+use measured::Measured;
+use motivation::Motivation;
+use size::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
 use system::{Change, Variant};
 
-/// The drive of the paper.
-const DEVICE: &str = "pink-zcu102";
-/// The systems of the paper, as designs, and their names in the paper.
-pub(super) const SYSTEMS: [(&str, &str); 4] =
-    [("hash", "Hash"), ("lightstore", "LSM-tree"), ("pink", "PinK"), ("pink-hw", "PinK+HW")];
-/// The workloads, in the order in which they run on a loaded drive. E is last because hash does not
-/// run E: all other workloads have the same predecessors in all systems.
-pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
-/// The workloads in which reads are measured.
-pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
-/// The paper's name of `PinK` without prefixes and range pointers.
-const WITHOUT_AIDS: &str = "PinK (NO-OPT)";
+use crate::failure::Failure;
+use crate::jobs::run_those_asked_for;
+use crate::plan::Plan;
+
 /// Numbers of levels in the experiment on higher trees.
 const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
-
-/// Size of the experiments.
-#[derive(Clone, Copy)]
-pub(super) struct Size {
-    /// Divisor of the drive, its memory and the number of pairs.
-    pub divisor: u64,
-    pub records: u64,
-    /// Operations of each workload.
-    pub operations: u64,
-    /// Range queries of E.
-    pub scans: u64,
-    /// Requests of a workload as in the paper: as many as there are pairs.
-    pub requests: u64,
-}
-
-impl Size {
-    pub(super) fn of(scale: Scale) -> Self {
-        match scale {
-            Scale::Quick => Self {
-                divisor: 64,
-                records: 687_500,
-                operations: 300_000,
-                scans: 6_000,
-                requests: 687_500,
-            },
-            Scale::Paper => Self {
-                divisor: 1,
-                records: 44_000_000,
-                operations: 4_400_000,
-                scans: 44_000,
-                requests: 44_000_000,
-            },
-        }
-    }
-}
-
-/// Results of all experiments.
-pub(super) struct Measured {
-    /// In the order of [`SYSTEMS`].
-    pub systems: Vec<System>,
-    /// `PinK` with 0, 1, 2 and 3 levels pinned.
-    pub pinned: Vec<System>,
-    /// `PinK` without prefixes and range pointers.
-    pub plain: System,
-    /// Higher trees, with as many pinned levels as fit in memory.
-    pub heights: Vec<System>,
-    /// `PinK` with compactions of whole levels.
-    pub whole: System,
-    /// A and F with all requests of the paper, each on a freshly loaded drive: hash, LSM-tree and
-    /// `PinK`.
-    pub full: Vec<System>,
-    /// All workloads at the same rates, each on a freshly loaded drive: hash, LSM-tree and `PinK`.
-    pub rated: Vec<System>,
-    /// A, B and C with the firmware times multiplied by each of [`COSTS`]: hash and `PinK`.
-    pub costly: Vec<[System; 2]>,
-    /// A and C with objects of 1,024 bytes, including the key: hash and `PinK`.
-    pub with_key: [System; 2],
-    /// C without prefixes and range pointers, with the slowest firmware of [`COSTS`].
-    pub costly_plain: System,
-    /// KV drives beside a block drive.
-    pub motivation: Motivation,
-}
-
-impl Measured {
-    /// Returns the system of [`SYSTEMS`] with this design.
-    pub(super) fn system(&self, design: &str) -> &System {
-        of_design(&self.systems, design)
-    }
-}
-
-/// Returns the system with this design.
-pub(super) fn of_design<'a>(systems: &'a [System], design: &str) -> &'a System {
-    let found = systems.iter().find(|system| system.design == design);
-    found.expect("every system was run")
-}
 
 /// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
@@ -144,8 +60,7 @@ fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> 
     let plain = take(1).remove(0);
     let heights = take(HEIGHTS.count());
     let whole = take(1).remove(0);
-    let beyond::Beyond { full, rated, costly, with_key, costly_plain } =
-        beyond::Beyond::of(&mut done);
+    let Beyond { full, rated, costly, with_key, costly_plain } = Beyond::of(&mut done);
     let motivation = Motivation::of(&mut done);
     Ok(Some(Measured {
         systems,

@@ -9,10 +9,7 @@ use kvbench::platform::Platform;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stacks::design::IndexOptions;
 use workload::{Arrivals, ClientOptions, CoreWorkload, Pace};
-
-use crate::stand::StandSpec;
 
 /// Returns the settings of a value that was loaded from a file, such as a design, a drive or a
 /// host, without its description.
@@ -61,18 +58,6 @@ fn leave_out_nulls(settings: &mut Value) {
         Value::Array(elements) => elements.iter_mut().for_each(leave_out_nulls),
         _ => {}
     }
-}
-
-/// Returns the settings of a loaded drive.
-pub(super) fn of_stand(spec: &StandSpec) -> Value {
-    let StandSpec { index, device, records, outstanding, seed } = spec;
-    let index = match index {
-        IndexOptions::Lsm(options) => json!({ "engine": of_file(options) }),
-        IndexOptions::Hash(options) => json!({ "hash": of_file(options) }),
-    };
-    json!({
-        "design": index, "device": of_file(device), "records": plain(records), "outstanding": outstanding, "seed": seed,
-    })
 }
 
 /// Returns the settings of workloads that run one after the other, with their names in results.

@@ -1,5 +1,7 @@
 //! A test stand: one drive with one design, loaded once, on which workloads run in turn.
 
+mod spec;
+
 use std::io::{BufWriter, Read, Write};
 
 use drives::nand::FlashStats;
@@ -8,24 +10,13 @@ use hdrhistogram::Histogram;
 use kvbench::target::DriveTarget;
 use runtime::{IoClass, Nanos, Runtime};
 use serde_json::Value;
-use stacks::design::IndexOptions;
-use stacks::kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
+use stacks::kvssd::{DeviceProfile, KvDrive, SavedDrive};
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
 
-use crate::kept::Keeper;
-use crate::settings;
+use crate::failure::Failure;
+use crate::keeper::Keeper;
 
-/// Specification of a stand.
-#[derive(Clone, Debug)]
-pub(super) struct StandSpec {
-    pub index: IndexOptions,
-    pub device: DeviceProfile,
-    /// Keys, values and number of the records.
-    pub records: CoreWorkload,
-    /// Number of outstanding operations.
-    pub outstanding: usize,
-    pub seed: u64,
-}
+pub(super) use spec::StandSpec;
 
 /// A loaded drive.
 pub(super) struct Stand {
@@ -59,27 +50,6 @@ pub(super) struct Phase {
     flash_before: FlashStats,
 }
 
-/// The reason why an experiment failed, as text.
-pub(super) type Failure = String;
-
-impl StandSpec {
-    fn say(&self, what: impl std::fmt::Display) -> Failure {
-        format!("on {}: {what}", self.device.name)
-    }
-
-    fn clients(&self) -> ClientOptions {
-        ClientOptions::closed(self.outstanding)
-    }
-
-    fn options(&self) -> DriveOptions {
-        let mut options = DriveOptions::new(self.index.clone());
-        options.expected_key_bytes = self.records.keys.key_bytes() as u32;
-        options.expected_value_bytes = self.records.values.longest_bytes();
-        options.iterators = options.iterators.max(self.outstanding as u32);
-        options
-    }
-}
-
 impl Stand {
     /// Returns a loaded drive on which nothing is under way: the drive that `keeper` has saved, or
     /// a drive that is loaded now and saved. The stand runs on `device`, which is the drive of
@@ -90,7 +60,7 @@ impl Stand {
         spec: &StandSpec,
         device: &DeviceProfile,
     ) -> Result<Self, Failure> {
-        let settings = settings::of_stand(spec);
+        let settings = spec.settings();
         if let Some(file) = keeper.drive(name, &settings) {
             match Self::open(spec, &settings, device, file) {
                 Ok(stand) => return Ok(stand),

@@ -1,6 +1,6 @@
 //! The number of concurrent simulations for which a machine has cores and memory.
 
-use crate::{Paper, Scale};
+use crate::plan::{Paper, Scale};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

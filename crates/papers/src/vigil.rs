@@ -5,59 +5,25 @@
 //! the notes of the report.
 
 mod cell;
+mod measured;
 pub(crate) mod report;
 mod run;
 mod size;
 
 use blockbench::Before;
+use cell::Cell;
 use engine::Filters;
+use measured::Measured;
 use run::{Delayed, Pace, Run};
-
-use crate::jobs::{Job, run_those_asked_for};
-use crate::kept::kept;
-use crate::stand::Failure;
-use crate::{Plan, settings};
-
-pub(super) use cell::{Cell, Met, Windowed};
-pub(super) use size::{
-    CACHE_LIMITS_MB, CONFIGURATIONS, FRESH, PLM_CACHE_BYTES, RATE, READ_RATES, SCANNING, Size,
-    WITH_PARITY, WORKLOADS, all,
+use size::{
+    CACHE_LIMITS_MB, CONFIGURATIONS, FRESH, READ_RATES, SCANNING, Size, WITH_PARITY, WORKLOADS, all,
 };
 
-/// Results of all experiments.
-pub(super) struct Measured {
-    /// By workload, then by configuration: those of the paper, then the others.
-    pub matrix: Vec<Vec<Cell>>,
-    /// YCSB-E by configuration ([`SCANNING`]).
-    pub scans: Vec<Cell>,
-    /// YCSB-A of O-Vigil by limit of `plm_cache`.
-    pub limits: Vec<Cell>,
-    /// Gets without writes, R-Vigil, by rate.
-    pub rates: Vec<Cell>,
-    /// YCSB-A in closed loops of 16 clients: base and O-Vigil.
-    pub closed: Vec<Cell>,
-    /// YCSB-A of [`WITH_PARITY`].
-    pub with_parity: Vec<Cell>,
-    /// YCSB-A without filters: base and O-Vigil.
-    pub unfiltered: Vec<Cell>,
-    /// Gets of `UserDB` without writes, and so without background work: base.
-    pub reads_alone: Cell,
-    /// YCSB-A without filters, base: compactions in time, and delayed compactions.
-    pub delayed_compaction: [Cell; 2],
-    /// YCSB-A, base with delayed flushes: open loop, and closed loop.
-    pub delayed_flush: [Cell; 2],
-    /// YCSB-A of [`FRESH`] on empty drives.
-    pub fresh: Vec<Cell>,
-}
-
-impl Measured {
-    /// Returns a cell of the matrix.
-    pub(super) fn cell(&self, workload: &str, configuration: &str) -> &Cell {
-        let row = WORKLOADS.iter().position(|(name, _)| *name == workload);
-        let column = all().position(|(name, _)| name == configuration);
-        &self.matrix[row.expect("a workload")][column.expect("a configuration")]
-    }
-}
+use crate::failure::Failure;
+use crate::jobs::{Job, run_those_asked_for};
+use crate::kept::kept;
+use crate::plan::Plan;
+use crate::settings;
 
 /// Runs all experiments, or those that the plan selects. Returns `None` if some were not run.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
@@ -162,8 +128,8 @@ fn motivation() -> impl Iterator<Item = (String, Run)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Paper;
-    use crate::kept::tests::assert_goes_on;
+    use crate::doubles::assert_goes_on;
+    use crate::plan::Paper;
     use crate::vigil::report;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::Report;
+use crate::comparison::Comparison;
 use crate::figure::{BarSeries, Figure, FigureKind, Series};
 use crate::marks::{Marks, Stretch};
 
@@ -39,10 +39,11 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-pub(super) fn check(report: &Report) -> Result<(), ReportError> {
-    ids(report.figures.iter().map(|figure| &figure.id))?;
-    ids(report.comparisons.iter().map(|comparison| &comparison.id))?;
-    for figure in &report.figures {
+/// Checks the figures and comparisons of a report.
+pub(super) fn check(figures: &[Figure], comparisons: &[Comparison]) -> Result<(), ReportError> {
+    ids(figures.iter().map(|figure| &figure.id))?;
+    ids(comparisons.iter().map(|comparison| &comparison.id))?;
+    for figure in figures {
         let refuse = |problem| ReportError::Figure { id: figure.id.clone(), problem };
         check_figure(figure).map_err(refuse)?;
     }

@@ -23,6 +23,18 @@ impl Csv {
     }
 }
 
+/// Returns a table of text cells as CSV.
+pub(crate) fn csv(
+    headings: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let mut csv = Csv::new(headings);
+    for row in rows {
+        csv.row(row);
+    }
+    csv.text()
+}
+
 fn quoted(cell: String) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

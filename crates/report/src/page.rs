@@ -8,9 +8,11 @@
 use std::fmt::Write;
 
 use crate::comparison::{Comparison, Counted, counts};
+use crate::contents::{Report, Table};
+use crate::figure::Figure;
 use crate::html::{escaped, script_json};
 use crate::verdict::{RULE, Verdict};
-use crate::{Figure, Report, Table, numbers, plotly_js};
+use crate::{numbers, plotly_js};
 
 const STYLE: &str = include_str!("page.css");
 /// Runs before all other scripts, so that no error is missed.

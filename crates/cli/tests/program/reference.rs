@@ -135,6 +135,7 @@ fn every_field_of_json_is_in_the_reference() {
     ];
     let sources = [
         include_str!("../../../kvbench/src/result.rs"),
+        include_str!("../../../kvbench/src/result/device.rs"),
         include_str!("../../../kvbench/src/ageing.rs"),
         include_str!("../../../blockbench/src/inputs.rs"),
         include_str!("../../../report/src/resolution.rs"),

@@ -7,7 +7,8 @@ use levelhead::{Durability, Inside};
 use report::late::late_s;
 use workload::OpKind;
 
-use super::{DiskBytes, LiveSpec, Phases};
+use super::counters::{DiskBytes, Phases};
+use super::spec::LiveSpec;
 use crate::result::{BenchResult, IteratorResult, LevelResult, LoadResult, StoreResult};
 use crate::summary::{
     background, clients_text, difference, interrupted, memory, operations, verification,

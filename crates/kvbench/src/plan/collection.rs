@@ -5,7 +5,7 @@ use drives::ssd::victim_share;
 use engine::sizing::pair::Pair;
 use report::units::count_text;
 
-use super::LevelsPlan;
+use super::levels::LevelsPlan;
 
 /// From this share in use on, small differences in it change the cost of garbage collection much.
 const NEARLY_FULL: f64 = 0.85;

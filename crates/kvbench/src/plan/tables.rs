@@ -4,7 +4,7 @@ use engine::sizing::SizingInput;
 use engine::sizing::tables::TablePlan;
 use report::units::{bytes_text, count_text};
 
-use super::heading;
+use super::heading::heading;
 
 /// A plan with levels of tables.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
 use drives::ssd::Ssd;
 use runtime::{Handle, IoClass, Nanos, Rng};
 
-use crate::stand::Failure;
+use crate::failure::Failure;
 
 /// The start and the latency of a read.
 #[derive(Clone, Copy, Debug)]

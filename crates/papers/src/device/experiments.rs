@@ -6,13 +6,13 @@ use drives::nand::FlashStats;
 use drives::ssd::{Precondition, Ssd};
 use runtime::{Nanos, Runtime};
 
-use super::clients::{Clock, Place, Sample};
+use super::clients::{self, Clock, Place, Sample};
 use super::measured::{Alternating, Lockdown, Point, Stretches, Watched};
 use super::samples::{Latency, Met, over_time};
-use super::{
-    BASELINE, DEPTHS, LOCKDOWN_MB, PROTOTYPE, SMALL_BASELINE, STRETCHES, Size, clients, profile,
+use super::size::{
+    BASELINE, DEPTHS, LOCKDOWN_MB, PROTOTYPE, SMALL_BASELINE, STRETCHES, Size, profile,
 };
-use crate::stand::Failure;
+use crate::failure::Failure;
 
 /// A drive and its runtime.
 struct Stand {

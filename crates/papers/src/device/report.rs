@@ -7,8 +7,8 @@ mod figures;
 use report::Report;
 
 use super::measured::Measured;
+use crate::plan::{Plan, Scale};
 use crate::words::{micros, of_other_builds};
-use crate::{Plan, Scale};
 
 pub(crate) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let (in_dtwin, mixed) = (measured.windowed.before, measured.mixed.all);

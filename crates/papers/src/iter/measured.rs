@@ -5,6 +5,7 @@ use report::units::bytes_text;
 use serde::{Deserialize, Serialize};
 use workload::LatencySummary;
 
+use super::size::SIZES;
 use crate::distribution;
 use crate::words::micros;
 
@@ -242,6 +243,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Returns the value size with the highest gain in a layout, and the gain.
+    pub(super) fn most_gained(&self, layout: Layout) -> (u64, f64) {
+        let gains = SIZES.map(|size| (size, self.stand(size, layout).most_gained()));
+        gains.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are sizes")
+    }
+
     /// Returns the long scans with a form of the index in a layout.
     pub(super) fn tail(&self, index: Index, layout: Layout) -> &Tail {
         let mut tails = self.tails.iter();

@@ -1,5 +1,5 @@
 //! The report of IterKVSSD's experiments: [`figures`], and [`comparisons`] with the published
-//! claims. This module has the frame of the report, and functions that both use.
+//! claims. This module has the frame of the report.
 
 mod comparisons;
 mod figures;
@@ -10,14 +10,14 @@ use report::units::{bytes_text, count_text};
 
 use super::bounds::Board;
 use super::measured::{Layout, Measured, OnStand, VersionMemory};
-use super::{ITERATORS, SIZES, Size, device};
+use super::size::{ITERATORS, Size, device};
+use crate::plan::{Plan, Scale};
 use crate::words::{of_other_builds, times};
-use crate::{Plan, Scale};
 
 pub(crate) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let records = Size::of(plan.scale).records;
     let board = Board::new(&device().expect("it was measured on"));
-    let (best_size, best) = most_gained(measured, Layout::Sequential);
+    let (best_size, best) = measured.most_gained(Layout::Sequential);
     let of_versions =
         |of: fn(&VersionMemory) -> u64| bytes_text(measured.versions.last().map_or(0, of));
     Report {
@@ -29,7 +29,7 @@ pub(crate) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
              {}, beside {} of memtables that their snapshots keep.",
             times(best),
             bytes_text(best_size),
-            times(most_gained(measured, Layout::Random).1),
+            times(measured.most_gained(Layout::Random).1),
             removed(measured),
             of_versions(|memory| memory.pooled),
             of_versions(|memory| memory.summaries),
@@ -67,12 +67,6 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     ];
     let other_builds = of_other_builds(plan.keeper.taken_of_others());
     notes.map(str::to_owned).into_iter().chain(other_builds).collect()
-}
-
-/// Returns the value size with the highest gain in a layout, and the gain.
-fn most_gained(measured: &Measured, layout: Layout) -> (u64, f64) {
-    let gains = SIZES.map(|size| (size, measured.stand(size, layout).most_gained()));
-    gains.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are sizes")
 }
 
 /// Returns the share of index reads in Nexts that index prefetch removed, as text.

@@ -11,12 +11,14 @@ use serde_json::json;
 use stacks::kvssd::DeviceProfile;
 use workload::CoreWorkload;
 
+use super::size::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
 use super::system::{Cell, Change, System, cell, loaded_name, sized, stand_spec, ycsb};
-use super::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
+use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::kept::kept;
-use crate::stand::{Failure, Stand, StandSpec};
-use crate::{Plan, settings};
+use crate::plan::Plan;
+use crate::settings;
+use crate::stand::{Stand, StandSpec};
 
 /// Factors of the firmware's times, because no publication gives the times.
 pub(crate) const COSTS: [u32; 3] = [1, 5, SLOWEST];
@@ -69,7 +71,7 @@ struct Turns(Arc<Mutex<()>>);
 fn job<'a>(plan: &Plan<'a>, turns: &Turns, title: String, opened: Opened<'_>) -> Job<'a, System> {
     let Opened { name, design, spec, device, workload, run, rate } = opened;
     let settings = json!({
-        "loaded": settings::of_stand(&spec), "device": settings::of_file(&device), "workload": settings::plain(&run), "rate": rate,
+        "loaded": spec.settings(), "device": settings::of_file(&device), "workload": settings::plain(&run), "rate": rate,
     });
     let (keeper, name, turns) = (plan.keeper, name.to_owned(), turns.clone());
     kept(keeper, title, settings, move || {

@@ -23,14 +23,16 @@ use stacks::host::{HostProfile, Storage};
 use stacks::kvssd::DeviceProfile;
 use workload::{ClientOptions, OpKind, RunReport, Stop};
 
+use super::size::{SYSTEMS, Size};
 use super::system::{Cell, Change, System, cell, device, sized, stand_spec};
-use super::{SYSTEMS, Size};
 use crate::benched::{Nobody, divided};
 use crate::distribution::Distribution;
+use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::kept::kept;
-use crate::stand::{Failure, Stand};
-use crate::{Plan, settings};
+use crate::plan::Plan;
+use crate::settings;
+use crate::stand::Stand;
 
 /// Reads of random keys, as in `KVBench`.
 pub(crate) const READS_OF_KEYS: &str = "kvbench-read";
@@ -84,7 +86,7 @@ fn on_kv_drive<'a>(
     let run = |workload| sized(workload, size, size.operations, 1024);
     let runs = [(READS_OF_KEYS, run(READS_OF_KEYS)?), ("c", run("c")?)];
     let (design, name) = (design.to_owned(), name.to_owned());
-    let settings = json!({ "loaded": settings::of_stand(&spec), "runs": settings::of_runs(&runs) });
+    let settings = json!({ "loaded": spec.settings(), "runs": settings::of_runs(&runs) });
     Ok(kept(plan.keeper, format!("{name}, half full: reads of keys, C"), settings, move || {
         let (mut stand, load) = Stand::load(&spec)?;
         let load = Some(cell("load", &load, &spec));

@@ -1,17 +1,20 @@
 //! The report of `PinK`'s experiments: [`figures`], and [`comparisons`] with the published claims.
-//! This module has the frame of the report, and functions that both use.
+//! This module has the frame of the report.
 
 mod beyond;
 mod comparisons;
 mod figures;
 mod motivation;
+mod ratios;
 
+use ratios::ratio;
 use report::Report;
 use report::units::count_text;
 
-use super::{Cell, Measured, READS, Size, System};
+use super::measured::Measured;
+use super::size::{READS, Size};
+use crate::plan::{Plan, Scale};
 use crate::words::{change, of_other_builds};
-use crate::{Plan, Scale};
 
 pub(crate) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
@@ -83,47 +86,4 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     let mut notes: Vec<String> = notes.into_iter().map(str::to_owned).collect();
     notes.extend(of_other_builds(plan.keeper.taken_of_others()));
     notes
-}
-
-/// Returns the geometric mean, over the read workloads, of the value of one system over the value
-/// of another. `of` returns the value of a cell.
-fn ratio(measured: &Measured, design: &str, over: &str, of: fn(&Cell) -> f64) -> f64 {
-    let ratios = READS.map(|workload| one_ratio(measured, design, over, workload, of));
-    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
-}
-
-fn one_ratio(
-    measured: &Measured,
-    design: &str,
-    over: &str,
-    workload: &str,
-    of: fn(&Cell) -> f64,
-) -> f64 {
-    one_ratio_of(measured.system(design), measured.system(over), workload, of)
-}
-
-fn one_ratio_of(system: &System, over: &System, workload: &str, of: fn(&Cell) -> f64) -> f64 {
-    of(system.ran(workload)) / of(over.ran(workload))
-}
-
-/// Returns the pages of one kind of background work in a cell.
-type Pages = fn(&Cell) -> f64;
-
-const COMPACTION_READS: Pages = |cell| cell.traffic.compaction_read as f64;
-const COMPACTION_WRITES: Pages = |cell| cell.traffic.compaction_written as f64;
-const COLLECTION_READS: Pages = |cell| cell.traffic.gc_read as f64;
-const COLLECTION_WRITES: Pages = |cell| cell.traffic.gc_written as f64;
-
-/// Returns the bytes of background work of a system per byte that users wrote, in Load and A
-/// together.
-fn per_user_byte(system: &System, of: Pages) -> f64 {
-    let cells = [system.load.as_ref(), system.cell("a")];
-    let cells = cells.into_iter().flatten();
-    let written: f64 = cells.clone().map(|cell| cell.traffic.user_pages).sum();
-    cells.map(of).sum::<f64>() / written
-}
-
-/// Returns `PinK` with three pinned levels, after the same workloads as NO-OPT.
-fn with_search_aids(measured: &Measured) -> &System {
-    measured.pinned.last().expect("levels were pinned")
 }

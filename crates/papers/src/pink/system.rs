@@ -8,12 +8,14 @@ use stacks::design::{Design, IndexOptions};
 use stacks::kvssd::DeviceProfile;
 use workload::{CoreWorkload, LatencySummary};
 
-use super::{DEVICE, Size};
+use super::size::{DEVICE, Size};
 use crate::distribution::Distribution;
+use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::kept::kept;
-use crate::stand::{Failure, Phase, Stand, StandSpec};
-use crate::{Plan, settings};
+use crate::plan::Plan;
+use crate::settings;
+use crate::stand::{Phase, Stand, StandSpec};
 
 /// Results of one workload on one system, as plain values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -206,7 +208,7 @@ pub(super) fn job<'a>(
     let title = format!("{name}: Load, {}", workloads.join(", ").to_uppercase());
     let (keeper, is_fresh) = (plan.keeper, plan.fresh_loads);
     let settings = json!({
-        "loaded": settings::of_stand(&spec), "runs": settings::of_runs(&runs), "fresh_loads": is_fresh,
+        "loaded": spec.settings(), "runs": settings::of_runs(&runs), "fresh_loads": is_fresh,
     });
     Ok(kept(keeper, title, settings, move || {
         let (mut stand, load) = Stand::load(&spec)?;

@@ -2,12 +2,12 @@
 
 use runtime::Nanos;
 
+use super::size::Size;
 use super::system::{Change, Variant, sized, stand_spec};
-use super::{Size, measure, measure_in, report, system};
-use crate::jobs::tests::Notes;
-use crate::kept::tests::{Forgetful, InMemory, assert_goes_on};
+use super::{measure, measure_in, report, system};
+use crate::doubles::{Forgetful, InMemory, Notes, assert_goes_on};
+use crate::plan::{Paper, Plan, Scale};
 use crate::stand::{Stand, StandSpec};
-use crate::{Paper, Plan, Scale};
 
 const SIZE: Size =
     Size { divisor: 64, records: 68_000, operations: 30_000, scans: 0, requests: 68_000 };

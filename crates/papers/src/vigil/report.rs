@@ -1,19 +1,22 @@
 //! The report of Vigil-KV's experiments: [`figures`], and comparisons with the published claims
 //! ([`comparisons`], [`motivation`], [`costs`], [`beyond`]). This module has the frame of the
-//! report, and functions that the others use.
+//! report.
 
 mod beyond;
 mod comparisons;
 mod costs;
 mod figures;
 mod motivation;
+mod ratio;
 
+use ratio::ratio;
 use report::Report;
 use report::units::count_text;
 
-use super::{Cell, Measured, RATE, Size, WORKLOADS};
+use super::measured::Measured;
+use super::size::{RATE, Size, WORKLOADS};
+use crate::plan::{Plan, Scale};
 use crate::words::{of_other_builds, times};
-use crate::{Plan, Scale};
 
 pub(crate) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
@@ -78,14 +81,4 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
     let mut notes: Vec<String> = notes.into_iter().map(str::to_owned).collect();
     notes.extend(of_other_builds(plan.keeper.taken_of_others()));
     notes
-}
-
-/// Returns the geometric mean, over the workloads, of the value of one configuration over the value
-/// of another. `of` returns the value of a cell.
-fn ratio(measured: &Measured, configuration: &str, over: &str, of: fn(&Cell) -> f64) -> f64 {
-    let logs = WORKLOADS.map(|(workload, _)| {
-        let value = |configuration| of(measured.cell(workload, configuration));
-        (value(configuration) / value(over)).ln()
-    });
-    (logs.iter().sum::<f64>() / logs.len() as f64).exp()
 }

@@ -18,7 +18,7 @@ use workload::{ClientOptions, CoreWorkload, Stop};
 use super::cell::Cell;
 use super::size::{RATE, SCAN_RATE, Size, WORKLOADS};
 use crate::benched::{Nobody, divided};
-use crate::stand::Failure;
+use crate::failure::Failure;
 
 /// Filter bits per key.
 const FILTER_BITS: u32 = 10;
@@ -218,7 +218,7 @@ fn storage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scale;
+    use crate::plan::Scale;
 
     #[test]
     fn paper_scale_is_the_paper_s_size() {

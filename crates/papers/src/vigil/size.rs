@@ -1,6 +1,6 @@
 //! Configurations, workloads, rates and sizes of Vigil-KV's experiments.
 
-use crate::Scale;
+use crate::plan::Scale;
 
 /// The paper's configurations and their names in the paper, in its order. Each adds one mechanism
 /// to the previous one.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Finished;
+use super::finished::Finished;
 
 /// An input and its value in each run.
 pub(super) struct Difference {

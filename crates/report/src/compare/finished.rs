@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::lacking::Failure;
-use super::numbers;
-use super::numbers::Number;
+use super::numbers::{self, Number};
 
 /// A result with its curves, or the reason why there is no result.
 pub struct Finished {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::number_text;
 use crate::resolution::{MARK, too_few_samples};
+use crate::units::{count_text, span_text, three_digits};
 
 /// A number of a result.
 #[derive(Clone, Debug)]
@@ -180,4 +180,14 @@ pub(super) fn of_job(json: &Value) -> Vec<Number> {
     numbers.add(format!("all sets: {AMPLIFICATION}"), amplification_of_sets(json), true);
     numbers.add("virtual time of the job, s", json["virtual_seconds"].as_f64(), false);
     numbers.0
+}
+
+/// Returns a number as text for people.
+pub(super) fn number_text(value: f64) -> String {
+    let is_count = value >= 0.0 && (value.fract() == 0.0 || value >= 1000.0);
+    match value {
+        value if is_count => count_text(value.round() as u64),
+        value if value < 0.1 => span_text(value),
+        value => three_digits(value),
+    }
 }

@@ -1,25 +1,20 @@
 //! The page of a comparison.
 
 mod by_number;
-
-use std::collections::BTreeSet;
+mod names;
 
 use by_number::by_numbers;
+use names::{id, subject, with_own_ids};
 use serde_json::Value;
 
+use super::compared::Compared;
+use super::finished::{Curve, Finished};
 use super::numbers::{AMPLIFICATION, THROUGHPUT};
-use super::parts::{Part, parts};
-use super::{Finished, SideBySide};
+use super::parts::{MOST_BARS, MOST_LINES, Part, parts};
 use crate::{Axis, BarSeries, Figure, FigureKind, Report, Series, Stretch, Unit};
 
-/// Maximum number of lines in a plot; more cannot be told apart.
-const MOST_LINES: usize = 12;
-/// Maximum number of bars in a plot; more would merge into each other.
-pub(super) const MOST_BARS: usize = 48;
-/// Maximum length of an id before its suffix; ids are file names.
-const MOST_LETTERS: usize = 100;
-
-pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
+/// Returns the page as a report without comparisons.
+pub(super) fn report(of: &Compared, title: &str, command: &str) -> Report {
     let mut figures = by_numbers(of);
     figures.extend(bars(of, THROUGHPUT, "Throughput", &Unit::OperationsPerSecond));
     figures.extend(distributions(of));
@@ -46,7 +41,7 @@ pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
 }
 
 /// Returns the number of runs, and the numbers of runs that were not completed, by status.
-fn scale(of: &SideBySide) -> String {
+fn scale(of: &Compared) -> String {
     let count = |status: &str| of.runs.iter().filter(|run| run.status() == status).count();
     let others = ["interrupted", "failed", "refused", "not run"];
     let others = others.map(|status| (count(status), status)).into_iter();
@@ -58,38 +53,8 @@ fn scale(of: &SideBySide) -> String {
     if others.is_empty() { runs } else { format!("{runs}: {}", others.join(", ")) }
 }
 
-/// Gives each figure a unique id that is short enough for the name of a file.
-fn with_own_ids(mut figures: Vec<Figure>) -> Vec<Figure> {
-    let mut taken = BTreeSet::new();
-    for figure in &mut figures {
-        let mut own: String = figure.id.chars().take(MOST_LETTERS).collect();
-        let short = own.clone();
-        for number in 2.. {
-            if taken.insert(own.clone()) {
-                break;
-            }
-            own = format!("{short}-{number}");
-        }
-        figure.id = own;
-    }
-    figures
-}
-
-/// Returns an id of a figure: `prefix`, and `name` in lower case with `-` for all characters but
-/// letters and digits.
-fn id(prefix: &str, name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    format!("{prefix}-{}", name.chars().map(letter).collect::<String>())
-}
-
-/// Returns the subject of a number: its name without `end`, such as `reads: read` of
-/// `reads: read operations/s`.
-fn subject<'a>(name: &'a str, end: &str) -> &'a str {
-    name.strip_suffix(end).unwrap_or(name).trim_end_matches([' ', ':'])
-}
-
 /// Returns bars for each number whose name ends with `end`, with a group per run.
-fn bars(of: &SideBySide, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
+fn bars(of: &Compared, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
     let names: Vec<String> =
         of.number_names().into_iter().filter(|name| name.ends_with(end)).collect();
     let has_any = |run: &usize| names.iter().any(|name| of.runs[*run].number(name).is_some());
@@ -124,7 +89,7 @@ fn bars(of: &SideBySide, end: &str, title: &str, unit: &Unit) -> Vec<Figure> {
 }
 
 /// Returns the names of the curves that `pick` returns, each once.
-fn curve_names(of: &SideBySide, pick: fn(&Finished) -> &[super::finished::Curve]) -> Vec<String> {
+fn curve_names(of: &Compared, pick: fn(&Finished) -> &[Curve]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for curve in of.runs.iter().flat_map(pick) {
         if !names.contains(&curve.name) {
@@ -135,11 +100,7 @@ fn curve_names(of: &SideBySide, pick: fn(&Finished) -> &[super::finished::Curve]
 }
 
 /// Returns a line for each run that has a curve of this name, in as many figures as necessary.
-fn lines(
-    of: &SideBySide,
-    name: &str,
-    pick: fn(&Finished) -> &[super::finished::Curve],
-) -> Vec<Part<Series>> {
+fn lines(of: &Compared, name: &str, pick: fn(&Finished) -> &[Curve]) -> Vec<Part<Series>> {
     let curve = |run: usize| pick(&of.runs[run]).iter().find(|curve| curve.name == name);
     let runs: Vec<usize> = (0..of.runs.len()).filter(|run| curve(*run).is_some()).collect();
     let series = |run: usize| {
@@ -150,7 +111,7 @@ fn lines(
     parts.filter(|part| !part.items.is_empty()).map(|part| part.map(series)).collect()
 }
 
-fn distributions(of: &SideBySide) -> Vec<Figure> {
+fn distributions(of: &Compared) -> Vec<Figure> {
     let figure = |name: &str, part: Part<Series>| {
         let title = part.named(&format!("Latency: {name}"));
         let caption = part.captioned("The share of operations that took no longer.");
@@ -172,7 +133,7 @@ fn distributions(of: &SideBySide) -> Vec<Figure> {
 
 /// Returns the deterministic windows of the sets, if they are the same in all runs; otherwise
 /// nothing.
-fn windows(of: &SideBySide) -> Vec<Stretch> {
+fn windows(of: &Compared) -> Vec<Stretch> {
     let all: Vec<Vec<Stretch>> =
         of.runs.iter().filter(|run| run.has_result()).map(deterministic).collect();
     let is_same = all.iter().all(|one| Some(one) == all.first());
@@ -195,7 +156,7 @@ fn deterministic(run: &Finished) -> Vec<Stretch> {
     all.iter().filter(entered).filter_map(stretch).collect()
 }
 
-fn timelines(of: &SideBySide) -> Vec<Figure> {
+fn timelines(of: &Compared) -> Vec<Figure> {
     const TITLE: &str = "99th percentile over time: ";
     let shaded = windows(of);
     let figure = |name: &str, part: Part<Series>| {

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::SideBySide;
+use super::compared::Compared;
 use super::differences::{Difference, SEED};
 
 /// Maximum number of figures of the same quantity.
 const MOST_PARTS: usize = 12;
+
+/// Maximum number of lines in a plot; more cannot be told apart.
+pub(super) const MOST_LINES: usize = 12;
+/// Maximum number of bars in a plot; more would merge into each other.
+pub(super) const MOST_BARS: usize = 48;
 
 /// The items of one figure.
 pub(super) struct Part<T> {
@@ -39,7 +44,7 @@ impl<T> Part<T> {
 /// Divides `items` into figures of at most `most` items: by the names of drive, job and so on if
 /// these differ, and then by an even selection. `run` returns one of the runs of an item.
 pub(super) fn parts<T>(
-    of: &SideBySide,
+    of: &Compared,
     items: Vec<T>,
     run: impl Fn(&T) -> usize,
     most: usize,
@@ -70,7 +75,7 @@ pub(super) fn parts<T>(
 
 /// Returns the items of the first seed, with a sentence about this if there are several seeds.
 fn of_one_seed<T>(
-    of: &SideBySide,
+    of: &Compared,
     items: Vec<T>,
     run: &impl Fn(&T) -> usize,
 ) -> (Vec<T>, Option<String>) {
@@ -86,7 +91,7 @@ fn of_one_seed<T>(
 /// Returns the names that divide the items into several figures, but not too many: all names
 /// together, or one of them; nothing if none does.
 fn dividing<'a, T>(
-    of: &'a SideBySide,
+    of: &'a Compared,
     items: &[T],
     run: &impl Fn(&T) -> usize,
     most: usize,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::differences::Difference;
-use super::{SideBySide, differences, number_text};
+use super::compared::Compared;
+use super::differences::{self, Difference};
+use super::numbers::number_text;
 use crate::Table;
 use crate::resolution::MARK;
 use crate::statistics::Estimate;
@@ -39,12 +40,12 @@ impl OverSeeds {
 }
 
 /// Returns all differences except the seed.
-fn others(of: &SideBySide) -> impl Iterator<Item = &Difference> {
+fn others(of: &Compared) -> impl Iterator<Item = &Difference> {
     of.differences.iter().filter(|difference| difference.name != differences::SEED)
 }
 
 /// Returns the groups of runs that differ only in their seeds; nothing if no group has two runs.
-pub(super) fn over_seeds(of: &SideBySide) -> Vec<OverSeeds> {
+pub(super) fn over_seeds(of: &Compared) -> Vec<OverSeeds> {
     let is_seed = |difference: &Difference| difference.name == differences::SEED;
     let Some(seed) = of.differences.iter().position(is_seed) else { return Vec::new() };
     let names = of.number_names();
@@ -59,7 +60,7 @@ pub(super) fn over_seeds(of: &SideBySide) -> Vec<OverSeeds> {
     if groups.iter().all(|group| group.seeds < 2) { Vec::new() } else { groups }
 }
 
-fn numbers(of: &SideBySide, names: &[String], runs: &[usize]) -> BTreeMap<String, OfNumber> {
+fn numbers(of: &Compared, names: &[String], runs: &[usize]) -> BTreeMap<String, OfNumber> {
     let estimate = |name: &String| {
         let found: Vec<_> = runs.iter().filter_map(|run| of.runs[*run].number(name)).collect();
         // A mean over some of the seeds would cover only the runs that happen to have the number.
@@ -74,7 +75,7 @@ fn numbers(of: &SideBySide, names: &[String], runs: &[usize]) -> BTreeMap<String
 }
 
 /// Returns a table with a row per group and the numbers of the summary; `None` without groups.
-pub(super) fn table(of: &SideBySide, groups: &[OverSeeds]) -> Option<Table> {
+pub(super) fn table(of: &Compared, groups: &[OverSeeds]) -> Option<Table> {
     let names: Vec<String> = of.number_names().into_iter().filter(|name| of.is_key(name)).collect();
     let headings = ["over seeds", "seeds"].into_iter().map(str::to_owned);
     let row = |group: &OverSeeds| {
@@ -91,7 +92,7 @@ pub(super) fn table(of: &SideBySide, groups: &[OverSeeds]) -> Option<Table> {
 
 /// Returns a CSV with a row per group and all numbers: the mean, and half the width of its
 /// interval.
-pub(super) fn csv(of: &SideBySide, groups: &[OverSeeds]) -> Option<String> {
+pub(super) fn csv(of: &Compared, groups: &[OverSeeds]) -> Option<String> {
     let names = of.number_names();
     let headings = [String::from("runs")]
         .into_iter()
@@ -111,11 +112,11 @@ pub(super) fn csv(of: &SideBySide, groups: &[OverSeeds]) -> Option<String> {
             .chain(numbers)
             .collect()
     });
-    (!groups.is_empty()).then(|| crate::csv(headings, rows))
+    (!groups.is_empty()).then(|| crate::csv::csv(headings, rows))
 }
 
 /// Returns the same numbers for programs.
-pub(super) fn json(of: &SideBySide, groups: &[OverSeeds]) -> Value {
+pub(super) fn json(of: &Compared, groups: &[OverSeeds]) -> Value {
     let one = |group: &OverSeeds| {
         let inputs = others(of).map(|difference| difference.name.as_str()).zip(&group.values);
         let number = |(name, of): (&String, &OfNumber)| {

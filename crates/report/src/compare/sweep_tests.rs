@@ -264,9 +264,9 @@ fn many_runs_make_figures_that_can_be_read() {
     for design in ["pink", "hash"] {
         let bars = figure(&format!("bars-throughput--{design}.json"));
         let categories = bars["categories"].as_array().expect("a bar for each run");
-        assert_eq!(categories.len(), page::MOST_BARS, "{bars}");
+        assert_eq!(categories.len(), parts::MOST_BARS, "{bars}");
         assert_eq!(categories[0], format!("{design}, gc_start=0.001"));
-        assert_eq!(categories[page::MOST_BARS - 1], format!("{design}, gc_start=0.25"));
+        assert_eq!(categories[parts::MOST_BARS - 1], format!("{design}, gc_start=0.25"));
         let caption = bars["caption"].as_str().expect("a text");
         assert!(caption.contains("Shown are 48 of 250, evenly chosen."), "{caption}");
         let latency = figure(&format!("latency-get--{design}.json"));

@@ -2,16 +2,21 @@
 
 use serde_json::{Value, json};
 
+use super::compared::Compared;
 use super::differences::{Difference, NONE};
+use super::finished::Finished;
 use super::numbers::Number;
-use super::{Finished, MOST_COLUMNS, SideBySide, change, seeds};
+use super::seeds::{self, OverSeeds};
 use crate::Table;
 use crate::resolution::{MARK, MEANING};
 
+/// Maximum number of runs that have a column each in the table of all numbers.
+pub(super) const MOST_COLUMNS: usize = 4;
+
 /// Returns all tables of the page.
-pub(super) fn all(of: &SideBySide) -> Vec<Table> {
+pub(super) fn all(of: &Compared, over_seeds: &[OverSeeds]) -> Vec<Table> {
     let mut tables = vec![summary(of)];
-    tables.extend(seeds::table(of, &of.over_seeds));
+    tables.extend(seeds::table(of, over_seeds));
     if of.runs.len() <= MOST_COLUMNS {
         tables.push(numbers(of));
     }
@@ -30,7 +35,7 @@ pub(super) fn has_mark(table: &Table) -> bool {
 }
 
 /// Returns a table with a row per run.
-pub(super) fn summary(of: &SideBySide) -> Table {
+pub(super) fn summary(of: &Compared) -> Table {
     let shown: &[Difference] = if of.names_tell { &[] } else { &of.differences };
     let names: Vec<String> = of.number_names().into_iter().filter(|name| of.is_key(name)).collect();
     let differences = shown.iter().map(|difference| difference.name.clone());
@@ -51,7 +56,7 @@ pub(super) fn summary(of: &SideBySide) -> Table {
 }
 
 /// Returns a table with a row per number and a column per run.
-pub(super) fn numbers(of: &SideBySide) -> Table {
+pub(super) fn numbers(of: &Compared) -> Table {
     let names = of.runs.iter().map(Finished::shown_name);
     let different = of.differences.iter().map(|difference| {
         [difference.name.clone()].into_iter().chain(difference.values.iter().cloned()).collect()
@@ -74,8 +79,27 @@ pub(super) fn numbers(of: &SideBySide) -> Table {
     }
 }
 
+/// Returns the relative change, such as ` (+12 %)`, or the factor if it is at least ten, such as
+/// ` (17x)`. Returns an empty text if `first` is missing or 0.
+pub(super) fn change(first: Option<f64>, value: f64) -> String {
+    let Some(first) = first.filter(|first| *first != 0.0) else { return String::new() };
+    let percent = (value / first - 1.0) * 100.0;
+    match percent {
+        percent if percent.abs() < 0.05 => " (=)".to_owned(),
+        percent if percent >= 900.0 => format!(" ({:.0}x)", value / first),
+        percent if percent.abs() < 9.95 => format!(" ({percent:+.1} %)"),
+        percent => {
+            // Only a change to 0 may show as -100 %.
+            let is_gone = |decimals: &usize| format!("{percent:.decimals$}").parse() == Ok(-100.0);
+            let decimals =
+                if value == 0.0 { 0 } else { (0..12).find(|n| !is_gone(n)).unwrap_or(0) };
+            format!(" ({percent:+.decimals$} %)")
+        }
+    }
+}
+
 /// Returns a table with a row for each run that was not completed without errors.
-fn unfinished(of: &SideBySide) -> Option<Table> {
+fn unfinished(of: &Compared) -> Option<Table> {
     let row = |run: &Finished| {
         let reason = run.reason().unwrap_or_default();
         (!run.is_whole()).then(|| vec![run.name.clone(), run.status().to_owned(), reason])
@@ -90,7 +114,7 @@ fn unfinished(of: &SideBySide) -> Option<Table> {
 }
 
 /// Returns a CSV with a row per run: its status, the inputs that differ, and all numbers.
-pub(super) fn csv(of: &SideBySide) -> String {
+pub(super) fn csv(of: &Compared) -> String {
     let differences = of.differences.iter().map(|difference| difference.name.clone());
     let names = of.number_names();
     let header = ["run", "status", "reason"].into_iter().map(str::to_owned);
@@ -103,11 +127,11 @@ pub(super) fn csv(of: &SideBySide) -> String {
         let own = [run.name.clone(), run.status().to_owned(), run.reason().unwrap_or_default()];
         own.into_iter().chain(values).chain(numbers).collect()
     });
-    crate::csv(header, rows)
+    crate::csv::csv(header, rows)
 }
 
 /// Returns the runs for programs, with the data of the CSV.
-pub(super) fn json(of: &SideBySide) -> Value {
+pub(super) fn json(of: &Compared) -> Value {
     let one = |(i, run): (usize, &Finished)| {
         let inputs = of.differences.iter().map(|d| (d.name.clone(), d.values[i].clone().into()));
         let numbers = run.numbers.iter().map(|number| (number.name.clone(), number.value.into()));

@@ -20,7 +20,7 @@ fn bench(name: &str, design: &str, depth: u32, rate: f64, p99: f64) -> Finished 
 fn what_differs_is_named_and_what_follows_from_it_is_not() {
     let runs = vec![bench("a", "pink", 1, 100.0, 20.0), bench("b", "hash", 4, 150.0, 20.0)];
     let both = SideBySide::new(runs, false).expect("two benches");
-    let names: Vec<&str> = both.differences.iter().map(|d| d.name.as_str()).collect();
+    let names: Vec<&str> = both.compared.differences.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["design", "queue_depth"]);
     let table = both.table();
     assert!(table.contains("| a   |   pink |"), "{table}");
@@ -86,8 +86,8 @@ fn streams_differ_in_keys() {
     };
     let names = |a: &str, b: &str| {
         let both = SideBySide::new(vec![of("a", a), of("b", b)], false).expect("two jobs");
-        let of = |d: &Difference| format!("{} {}", d.name, d.values.join("/"));
-        both.differences.iter().map(of).collect::<Vec<_>>()
+        let of = |d: &differences::Difference| format!("{} {}", d.name, d.values.join("/"));
+        both.compared.differences.iter().map(of).collect::<Vec<_>>()
     };
     let (one, four) = ("{\"name\": \"r\", \"iodepth\": 1}", "{\"name\": \"r\", \"iodepth\": 4}");
     assert_eq!(names(&format!("[{one}]"), &format!("[{four}]")), ["stream.iodepth 1/4"]);
@@ -124,7 +124,7 @@ fn numbers_and_changes_are_written_for_people() {
         (1.666, "1.67"),
         (0.001_93, "0.00193"),
     ] {
-        assert_eq!(number_text(value), text);
+        assert_eq!(numbers::number_text(value), text);
     }
     let changes = [
         (100.0, " (=)"),
@@ -136,9 +136,12 @@ fn numbers_and_changes_are_written_for_people() {
         (1e9, " (-99.99999 %)"),
     ];
     for (first, text) in &changes {
-        assert_eq!(change(Some(*first), 100.0), *text);
+        assert_eq!(tables::change(Some(*first), 100.0), *text);
     }
-    assert_eq!((change(Some(0.0), 1.0), change(None, 1.0)), (String::new(), String::new()));
+    assert_eq!(
+        (tables::change(Some(0.0), 1.0), tables::change(None, 1.0)),
+        (String::new(), String::new())
+    );
 }
 
 #[test]

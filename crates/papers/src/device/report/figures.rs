@@ -2,8 +2,8 @@
 
 use report::{Axis, Figure, FigureKind, Published, Series, Stretch, Unit};
 
-use crate::device::STRETCHES;
 use crate::device::measured::{Measured, Point, Watched};
+use crate::device::size::STRETCHES;
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     vec![

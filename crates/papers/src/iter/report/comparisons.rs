@@ -4,11 +4,10 @@ use report::units::{bytes_text, count_text};
 use report::{Comparison, Verdict};
 use workload::LatencySummary;
 
-use super::most_gained;
 use super::tails::{published_gain, swept_rows, tail_rows};
 use crate::iter::bounds::Board;
 use crate::iter::measured::{Layout, Measured, OnStand, Run};
-use crate::iter::{DEGREES, FIXED_US, ITERATORS, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES};
+use crate::iter::size::{DEGREES, FIXED_US, ITERATORS, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES};
 use crate::words::{beside, megabytes, micros, row, times};
 
 pub(super) fn comparisons(board: &Board, measured: &Measured) -> Vec<Comparison> {
@@ -31,7 +30,7 @@ fn gain_rows(board: &Board, measured: &Measured) -> Vec<Comparison> {
         .into_iter()
         .map(|layout| {
             let factor = published_gain(layout);
-            let (size, gained) = most_gained(measured, layout);
+            let (size, gained) = measured.most_gained(layout);
             let top = best_run(measured.stand(size, layout));
             row(
                 &format!("iter-gain-{}", layout.name()),

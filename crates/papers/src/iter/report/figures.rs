@@ -6,7 +6,7 @@ use report::{Axis, BarSeries, Figure, FigureKind, Published, Series, Unit};
 use super::tails::{CONCLUDED_TAIL, PUBLISHED_TAIL, published_gain};
 use crate::iter::bounds::Board;
 use crate::iter::measured::{Index, Layout, Measured, OnStand, Run, Swept, Tail, VersionMemory};
-use crate::iter::{
+use crate::iter::size::{
     DEGREE_SCAN, DEGREES, LONG_SCAN, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES, TAIL_BYTES,
 };
 

@@ -6,7 +6,7 @@ use report::{Comparison, Verdict};
 
 use crate::iter::bounds::Board;
 use crate::iter::measured::{Index, Layout, Measured, Swept, Tail};
-use crate::iter::{DEGREES, SWEPT_BYTES, TAIL_BYTES};
+use crate::iter::size::{DEGREES, SWEPT_BYTES, TAIL_BYTES};
 use crate::words::{beside, micros, row, times};
 
 /// The gain of index prefetch, from the slide.

@@ -3,8 +3,11 @@
 
 use report::{Axis, BarSeries, Comparison, Figure, FigureKind, Unit, Verdict};
 
-use super::one_ratio_of;
-use crate::pink::{COSTS, Cell, Measured, RATES, READS, System, of_design, rate_of};
+use super::ratios::one_ratio_of;
+use crate::pink::beyond::{COSTS, RATES, rate_of};
+use crate::pink::measured::{Measured, of_design};
+use crate::pink::size::READS;
+use crate::pink::system::{Cell, System};
 use crate::words::{beside, change, row};
 
 /// Workloads that run with all requests.

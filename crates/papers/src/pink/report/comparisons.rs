@@ -2,10 +2,13 @@
 
 use report::{Comparison, Verdict};
 
-use super::{
+use super::ratios::{
     COMPACTION_READS, COMPACTION_WRITES, one_ratio, per_user_byte, ratio, with_search_aids,
 };
-use crate::pink::{Cell, Measured, READS, System, memory};
+use crate::pink::measured::Measured;
+use crate::pink::memory;
+use crate::pink::size::READS;
+use crate::pink::system::{Cell, System};
 use crate::words::{beside, change, row};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {

@@ -2,11 +2,14 @@
 
 use report::{Axis, BarSeries, Figure, FigureKind, Published, Series, Unit};
 
-use super::{
+use super::ratios::{
     COLLECTION_READS, COLLECTION_WRITES, COMPACTION_READS, COMPACTION_WRITES, Pages, per_user_byte,
     with_search_aids,
 };
-use crate::pink::{Cell, Measured, READS, System, WORKLOADS, memory};
+use crate::pink::measured::Measured;
+use crate::pink::memory;
+use crate::pink::size::{READS, WORKLOADS};
+use crate::pink::system::{Cell, System};
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     let mut figures = vec![throughput(measured)];

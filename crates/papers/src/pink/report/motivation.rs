@@ -3,7 +3,8 @@
 use report::{Axis, BarSeries, Comparison, Figure, FigureKind, Series, Unit, Verdict};
 use workload::LatencySummary;
 
-use crate::pink::{Motivation, READS_OF_KEYS, System};
+use crate::pink::motivation::{Motivation, READS_OF_KEYS};
+use crate::pink::system::System;
 use crate::words::{change, row};
 
 type Value = fn(&LatencySummary) -> f64;

@@ -4,8 +4,10 @@
 use report::units::bytes_text;
 use report::{Comparison, Verdict};
 
-use super::ratio;
-use crate::vigil::{Cell, FRESH, Measured, WORKLOADS};
+use super::ratio::ratio;
+use crate::vigil::cell::Cell;
+use crate::vigil::measured::Measured;
+use crate::vigil::size::{FRESH, WORKLOADS};
 use crate::words::{change, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;

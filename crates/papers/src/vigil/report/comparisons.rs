@@ -2,8 +2,11 @@
 
 use report::{Comparison, Verdict};
 
-use super::{beyond, costs, motivation, ratio};
-use crate::vigil::{Cell, Measured, Met, Size, WORKLOADS};
+use super::ratio::ratio;
+use super::{beyond, costs, motivation};
+use crate::vigil::cell::{Cell, Met};
+use crate::vigil::measured::Measured;
+use crate::vigil::size::{Size, WORKLOADS};
 use crate::words::{beside, change, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;

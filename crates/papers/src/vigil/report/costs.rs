@@ -3,7 +3,9 @@
 use report::units::bytes_text;
 use report::{Comparison, Verdict};
 
-use crate::vigil::{CACHE_LIMITS_MB, Cell, Measured, PLM_CACHE_BYTES, Size, WORKLOADS, Windowed};
+use crate::vigil::cell::{Cell, Windowed};
+use crate::vigil::measured::Measured;
+use crate::vigil::size::{CACHE_LIMITS_MB, PLM_CACHE_BYTES, Size, WORKLOADS};
 use crate::words::{beside, change, micros, row, times};
 
 pub(super) fn costs(measured: &Measured, size: &Size) -> Vec<Comparison> {

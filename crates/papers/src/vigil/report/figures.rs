@@ -2,7 +2,9 @@
 
 use report::{Axis, BarSeries, Figure, FigureKind, Published, Series, Unit};
 
-use crate::vigil::{CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS, all};
+use crate::vigil::cell::Cell;
+use crate::vigil::measured::Measured;
+use crate::vigil::size::{CACHE_LIMITS_MB, CONFIGURATIONS, READ_RATES, WORKLOADS, all};
 
 const P9999: fn(&Cell) -> f64 = |cell| cell.get.p9999_us;
 const MEAN: fn(&Cell) -> f64 = |cell| cell.get.mean_us;

@@ -3,7 +3,9 @@
 
 use report::{Comparison, Verdict};
 
-use crate::vigil::{Cell, Measured, WORKLOADS};
+use crate::vigil::cell::Cell;
+use crate::vigil::measured::Measured;
+use crate::vigil::size::WORKLOADS;
 use crate::words::{beside, micros, row, times};
 
 pub(super) fn motivation(measured: &Measured) -> Vec<Comparison> {

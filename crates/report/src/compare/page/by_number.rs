@@ -1,10 +1,10 @@
 //! Throughput and p99 latencies over each numeric input that differs between runs.
 
-use super::{MOST_LINES, id, subject};
-use crate::compare::differences::SEED;
+use super::names::{id, subject};
+use crate::compare::compared::Compared;
+use crate::compare::differences::{Difference, SEED};
 use crate::compare::numbers::THROUGHPUT;
-use crate::compare::parts::{Part, parts};
-use crate::compare::{Difference, SideBySide};
+use crate::compare::parts::{MOST_LINES, Part, parts};
 use crate::statistics::Estimate;
 use crate::{Axis, Figure, FigureKind, Series, Unit};
 
@@ -16,7 +16,7 @@ struct Line {
 
 /// A numeric input that differs between runs.
 struct Across<'a> {
-    of: &'a SideBySide,
+    of: &'a Compared,
     name: &'a str,
     /// The value in each run.
     values: Vec<Option<f64>>,
@@ -25,12 +25,12 @@ struct Across<'a> {
 }
 
 /// Returns the figures over each numeric input that differs between runs.
-pub(super) fn by_numbers(of: &SideBySide) -> Vec<Figure> {
+pub(super) fn by_numbers(of: &Compared) -> Vec<Figure> {
     let across = (0..of.differences.len()).filter_map(|at| across(of, at));
     across.flat_map(|across| figures(&across)).collect()
 }
 
-fn across(of: &SideBySide, at: usize) -> Option<Across<'_>> {
+fn across(of: &Compared, at: usize) -> Option<Across<'_>> {
     let difference: &Difference = &of.differences[at];
     let values = difference.numbers().filter(|_| difference.name != SEED)?;
     let seed = of.differences.iter().position(|other| other.name == SEED);
