@@ -31,7 +31,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::client::Client;
-use crate::data::database::Access;
+use crate::data::access::Access;
 use crate::data::locks::Watched;
 use crate::fault::Fault;
 use crate::resp::Reply;

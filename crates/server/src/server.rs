@@ -152,7 +152,8 @@ impl Listening {
     /// or if a thread cannot be started.
     pub fn serve(self, store: Store, clock: Clock) -> Result<Server, ServeError> {
         let Self { runtime, doors, addresses, cluster, options } = self;
-        let (database, count) = Database::open(store.clone(), clock, options.durability)?;
+        let database = Database::open(store.clone(), clock, options.durability)?;
+        let count = Count::begin(&database).map_err(Fault::from)?;
         let statistics = Arc::new(Statistics::new());
         let commits = Commits::start(store, Arc::clone(&statistics))
             .map_err(|error| ServeError(format!("no thread for commits: {error}")))?;
