@@ -19,7 +19,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::commands::Session;
+use crate::commands::session::Session;
 use crate::connection;
 use crate::metrics;
 use crate::options::{Options, Tls};
