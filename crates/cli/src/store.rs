@@ -1,10 +1,10 @@
 //! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`,
 //! `repair`, `backup`, `compact`.
 //!
-//! Each command has a file of its name; `dump` is in `scan.rs`. What they share: how a store is named
-//! and opened (`open.rs`, `windows.rs`, `durability.rs`), keys and values as text (`encoding.rs`,
-//! `escapes.rs`, `quotes.rs`, `input.rs`, `output.rs`), the report of damage (`findings.rs`) and the
-//! exit code of a failure (`exit.rs`).
+//! Each command has a file of its name; `dump` is in `scan.rs`. They share the names and flags of a
+//! store and its opening (`open.rs`, `windows.rs`, `durability.rs`), keys and values as text
+//! (`encoding.rs`, `escapes.rs`, `quotes.rs`, `input.rs`, `output.rs`), the report of damage
+//! (`findings.rs`) and the exit code of a failure (`exit.rs`).
 //!
 //! Results go to stdout, everything else to stderr. Only `put` and `load` create a missing store,
 //! and report it.

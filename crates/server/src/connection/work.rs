@@ -1,5 +1,5 @@
-//! Work of a connection that is active: its buffers, of input that is not executed yet and of replies
-//! that are not sent yet, and the execution of a batch of commands.
+//! Work of a connection that is active: its buffers, of input not executed yet and of replies not
+//! sent yet, and the execution of a batch of commands.
 
 use std::ops::Range;
 

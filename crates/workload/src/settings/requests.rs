@@ -42,7 +42,7 @@ pub enum RequestDistribution {
         fraction: f64,
     },
     /// Some ranges of keys are hot, and some keys within each, as in `db_bench`'s mixgraph.
-    /// Neighbours by number are neighbours by key if keys are ordered ([`crate::InsertOrder::Ordered`]);
-    /// keys inserted by the run are not read.
+    /// Neighbours by number are neighbours by key if keys are ordered
+    /// ([`crate::InsertOrder::Ordered`]); keys inserted by the run are not read.
     KeyRanges(KeyRanges),
 }
