@@ -8,7 +8,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use report::compare::{Failure, Finished, SideBySide};
 
-use crate::side_by_side::{FAILURE, OneJson};
+use crate::files::replaced::FAILURE;
+use crate::side_by_side::OneJson;
 use crate::{files, output, side_by_side};
 
 const RESULT: &str = "result.json";

@@ -1,13 +1,14 @@
 //! Writes results into a directory.
 
-mod replaced;
+pub(crate) mod replaced;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::{output, side_by_side};
+use crate::output;
+use replaced::SWEEP;
 
 /// Checks, before long work, that files can be written into `directory`. Leaves nothing behind, so
 /// that interrupted work leaves no empty directory.
@@ -29,7 +30,7 @@ pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
 }
 
 /// Files that mark a directory as one with results.
-const RESULTS: [&str; 4] = ["result.json", "report.json", "index.html", side_by_side::SWEEP];
+const RESULTS: [&str; 4] = ["result.json", "report.json", "index.html", SWEEP];
 
 /// Checks the directory as above, and refuses to overwrite results unless allowed.
 pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {

@@ -4,16 +4,20 @@
 
 mod allocator;
 mod bench;
+mod command_line;
 mod compare;
 mod device;
 mod files;
 mod host;
 mod interrupt;
+mod list;
 mod memory;
 mod names;
 mod output;
 mod overrides;
+mod parallel;
 mod plan;
+mod program;
 mod progress;
 mod reproduce;
 mod rerun;
@@ -122,7 +126,7 @@ fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments),
         Command::Completions(arguments) => shells::completions(Arguments::command(), &arguments),
         Command::Man(arguments) => shells::man(Arguments::command(), &arguments),
-        Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
+        Command::List => list::run(),
     };
     outcome.unwrap_or_else(|error| {
         output::say(&output::why(&error));

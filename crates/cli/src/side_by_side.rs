@@ -1,70 +1,31 @@
 //! Executes several runs in parallel. Their results make a table, and a directory with a page.
 
+mod json;
 mod kept;
 mod outcome;
+mod run;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use kept::Kept;
 use papers::{Job, Simulation, Watcher};
-use report::compare::{Finished, Lack, SideBySide};
-use serde_json::{Value, json};
+use report::compare::{Lack, SideBySide};
+use serde_json::json;
 use workload::Stop;
 
+use crate::command_line::page_command;
+use crate::parallel::{self, Ended, Progress};
 use crate::progress::ProgressForm;
-use crate::reproduce::{Ended, Progress, threads_words};
 use crate::results::ResultArguments;
-use crate::sweep::Combination;
-use crate::{files, host, interrupt, memory, output, progress};
+use crate::{files, interrupt, memory, output, progress};
 
-pub(crate) use kept::{FAILURE, SWEEP};
+pub(crate) use json::{OneJson, json_of};
+use kept::Kept;
 use outcome::{Outcome, Row};
-
-/// The results of a run.
-pub(crate) struct Done {
-    /// Its files as names and contents, `result.json` and `result.txt` among them.
-    pub(crate) files: Vec<(&'static str, String)>,
-    /// The failure of the run, if it failed.
-    pub(crate) trouble: Option<String>,
-}
-
-/// The reason why a run has no result.
-pub(crate) struct Nothing {
-    pub(crate) lack: Lack,
-    pub(crate) reason: String,
-}
-
-impl From<String> for Nothing {
-    fn from(reason: String) -> Self {
-        Self { lack: Lack::Failed, reason }
-    }
-}
-
-/// Executes a run, which ends early once it is asked to stop.
-type Doing<'a> = Box<dyn FnOnce(&Stop) -> Result<Done, Nothing> + Send + 'a>;
-
-/// A run that is ready to start.
-pub(crate) struct Plan<'a> {
-    /// All inputs of the result, as JSON: `inputs` and `seed` as in the result, and further ones.
-    inputs: Value,
-    doing: Doing<'a>,
-}
-
-impl<'a> Plan<'a> {
-    pub(crate) fn new(
-        inputs: Value,
-        doing: impl FnOnce(&Stop) -> Result<Done, Nothing> + Send + 'a,
-    ) -> Self {
-        Self { inputs, doing: Box::new(doing) }
-    }
-}
-
-/// A run to execute, or one that is refused.
-pub(crate) type Run<'a> = Combination<Plan<'a>>;
+use run::Doing;
+pub(crate) use run::{Done, Nothing, Plan, Run};
 
 /// How the runs are executed and reported.
 pub(crate) struct How<'a> {
@@ -217,12 +178,7 @@ fn threads(how: &How<'_>) -> anyhow::Result<usize> {
     if let Some(threads) = how.threads {
         return Ok(threads as usize);
     }
-    let (cores, available) = (host::cores(), host::available_memory_bytes());
-    let threads = papers::threads(cores, available, how.bytes_per_run);
-    if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), how.bytes_per_run) {
-        output::say(&words);
-    }
-    Ok(threads.count)
+    Ok(parallel::threads(how.bytes_per_run))
 }
 
 /// Prints the results, then writes the page. A shard writes the page if all other shards have
@@ -260,42 +216,6 @@ fn show(rows: Vec<Row>, how: &How<'_>) -> anyhow::Result<()> {
     printed
 }
 
-/// A run in JSON output.
-pub(crate) struct OneJson(serde_json::Result<Value>);
-
-impl OneJson {
-    /// Creates it from a run. `result` is its `result.json`, if it has one.
-    pub(crate) fn new(run: &Finished, result: Option<impl AsRef<str>>) -> Self {
-        let mut one = json!({ "name": run.name, "status": run.status() });
-        if let Some(reason) = run.reason() {
-            one["reason"] = reason.into();
-        }
-        let result = result.map(|text| serde_json::from_str::<Value>(text.as_ref()));
-        Self(result.transpose().map(|result| {
-            if let Some(result) = result {
-                one["result"] = result;
-            }
-            one
-        }))
-    }
-}
-
-/// Returns the results as one JSON object.
-pub(crate) fn json_of(runs: &[OneJson], of: Option<&SideBySide>) -> anyhow::Result<String> {
-    let mut all = json!({ "runs": [] });
-    for OneJson(one) in runs {
-        match (one, all["runs"].as_array_mut()) {
-            (Ok(one), Some(list)) => list.push(one.clone()),
-            (Err(error), _) => return Err(anyhow!("a result is no JSON: {error}")),
-            (Ok(_), None) => {}
-        }
-    }
-    if let Some(seeds) = of.and_then(SideBySide::seeds_json) {
-        all["seeds"] = seeds;
-    }
-    Ok(serde_json::to_string_pretty(&all)?)
-}
-
 /// Writes the page of results and its data. Returns the paths of the files.
 pub(crate) fn write(
     directory: &Path,
@@ -308,60 +228,4 @@ pub(crate) fn write(
     let page = directory.join("index.html");
     output::say(&format!("wrote the page {} and what is in it beside it", page.display()));
     Ok(written)
-}
-
-/// Returns the command line of this process, quoted for a shell.
-pub(crate) fn command() -> String {
-    words(std::env::args_os().skip(1))
-}
-
-/// Returns the command that reproduces a page, without the flags that do not change the page.
-fn page_command() -> String {
-    of_page(std::env::args_os().skip(1))
-}
-
-fn of_page(arguments: impl IntoIterator<Item = OsString>) -> String {
-    let mut arguments = arguments.into_iter();
-    let mut kept = Vec::new();
-    while let Some(argument) = arguments.next() {
-        let text = argument.to_string_lossy();
-        let (flag, value) = text.split_once('=').map_or((&*text, None), |(f, v)| (f, Some(v)));
-        match flag {
-            "--resume" | "--force" => {}
-            "--shard" | "--threads" | "--progress" if value.is_some() => {}
-            "--shard" | "--threads" | "--progress" => drop(arguments.next()),
-            _ => kept.push(argument),
-        }
-    }
-    words(kept)
-}
-
-fn words(arguments: impl IntoIterator<Item = OsString>) -> String {
-    let quoted = |argument: String| {
-        let is_plain = |c: char| c.is_alphanumeric() || "-_=.,/:%+@".contains(c);
-        let is_word = !argument.is_empty() && argument.chars().all(is_plain);
-        if is_word { argument } else { format!("'{}'", argument.replace('\'', "'\\''")) }
-    };
-    let arguments = arguments.into_iter().map(|a| quoted(a.to_string_lossy().into_owned()));
-    [String::from("levelhead")].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_of_a_page_is_that_of_the_whole_sweep() {
-        let of = |line: &str| of_page(line.split(' ').map(OsString::from));
-        let whole = "levelhead bench --design pink,hash --out s";
-        for given in [
-            "bench --design pink,hash --out s",
-            "bench --design pink,hash --resume --out s --threads 2",
-            "bench --shard 1/2 --design pink,hash --progress=none --out s",
-            "bench --design pink,hash --out s --force --shard=2/2",
-        ] {
-            assert_eq!(of(given), whole, "{given}");
-        }
-        assert_eq!(of("bench --set a=b|c"), "levelhead bench --set 'a=b|c'");
-    }
 }

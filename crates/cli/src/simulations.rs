@@ -4,18 +4,18 @@
 mod drives;
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::{fmt, fs, io};
 
-use drives::Drives;
+use drives::{Drives, slug};
 use papers::Keeper;
 use serde_json::{Value, json};
 
 use crate::output;
+use crate::program::program;
 
 /// Which results of an earlier run are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -254,27 +254,9 @@ impl Keeper for Simulations {
     }
 }
 
-/// Returns a name as a file name.
-fn slug(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    name.chars().map(letter).collect()
-}
-
 /// Returns the checksum that detects a damaged or edited result.
 fn checksum(result: &str) -> u32 {
     crc32c::crc32c(result.as_bytes())
-}
-
-/// Returns an identifier of this build: a hash of the program's file, which is read at the first
-/// call.
-pub(crate) fn program() -> &'static str {
-    static PROGRAM: OnceLock<String> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        format!("levelhead {} {:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
-    })
 }
 
 #[cfg(test)]

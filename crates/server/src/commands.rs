@@ -1,5 +1,18 @@
 //! Lookup and execution of commands.
 //!
+//! ```text
+//!   table ...... all commands                                        (commands/table.rs)
+//!   command .... a command: its spec, and one execution of it        (commands/command.rs)
+//!   checks ..... conditions under which a command runs               (commands/checks.rs)
+//!   session .... the state of a connection between commands          (commands/session.rs)
+//!   room ....... memory for replies                                  (commands/room.rs)
+//!   help ....... subcommands                                         (commands/help.rs)
+//!   parse ...... arguments                                           (commands/parse.rs)
+//!   decimal .... numbers as decimal text                             (commands/decimal.rs)
+//!   strings, hashes, sorted_sets, ranges, keyspace, scans, transactions, scripts, connection,
+//!   server ..... the commands themselves, by group                   (commands/)
+//! ```
+//!
 //! A command runs to completion on the calling thread and may block there for a read. A command
 //! that walks too far is run again on a thread where no other connection waits
 //! ([`Steps`](crate::data::steps::Steps)). A command does not wait until its writes are durable:
@@ -10,6 +23,8 @@
     reason = "commands in the table are of one kind, whether they can fail or not"
 )]
 
+mod checks;
+pub(crate) mod command;
 mod connection;
 mod decimal;
 mod hashes;
@@ -21,91 +36,19 @@ mod room;
 mod scans;
 mod scripts;
 mod server;
+pub(crate) mod session;
 mod sorted_sets;
 mod strings;
 mod table;
 mod transactions;
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::Arc;
-
-use crate::client::Client;
-use crate::data::database::Access;
-use crate::data::locks::Watched;
-use crate::fault::Fault;
+use crate::data::access::Access;
+use crate::fault::Outcome;
 use crate::resp::Reply;
 use crate::state::State;
-
-pub(crate) use room::{Items, Room};
-pub(crate) use table::{Group, Spec, find};
-pub(crate) use transactions::Transaction;
-
-/// The result of a command.
-pub(crate) type Outcome = Result<(), Fault>;
-
-/// State of a connection between its commands.
-pub(crate) struct Session {
-    pub client: Arc<Client>,
-    pub is_authenticated: bool,
-    /// Whether the last SELECT was refused. The client asked for a database that does not exist, so
-    /// it must not work on database 0 instead.
-    pub is_astray: bool,
-    /// Whether the connection closes after the replies are sent.
-    pub is_over: bool,
-    /// The commands queued since MULTI.
-    pub transaction: Option<Box<Transaction>>,
-    /// Watched keys, by the index of their write counters; EXEC requires them to be unchanged.
-    pub watched: BTreeMap<usize, Watched>,
-    /// Memory reserved for the connection while commands run, in bytes, without long replies.
-    pub set_aside: usize,
-}
-
-impl Session {
-    pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
-        let (transaction, watched) = (None, BTreeMap::new());
-        let (is_astray, is_over, set_aside) = (false, false, 0);
-        Self { client, is_authenticated, is_astray, is_over, transaction, watched, set_aside }
-    }
-}
-
-/// A command that is being executed.
-pub(crate) struct Call<'a> {
-    /// The command's name and its arguments.
-    pub arguments: &'a [&'a [u8]],
-    pub access: &'a Access<'a>,
-    pub state: &'a State,
-    pub session: &'a mut Session,
-    pub reply: &'a mut Reply,
-}
-
-impl<'a> Call<'a> {
-    /// Returns the argument at an index; index 0 is the name.
-    pub(crate) fn argument(&self, place: usize) -> &'a [u8] {
-        self.arguments[place]
-    }
-
-    /// Returns the key, which is the first argument of most commands.
-    pub(crate) fn key(&self) -> &'a [u8] {
-        self.arguments[1]
-    }
-
-    /// Returns the memory budget of the reply.
-    pub(crate) fn room(&self) -> Room<'a> {
-        Room::new(self.state, self.session)
-    }
-
-    /// Starts a list of items whose number is not known yet.
-    pub(crate) fn items(&mut self) -> Items<'_> {
-        let room = self.room();
-        Items::new(self.reply, room)
-    }
-
-    pub(crate) fn ok(&mut self) -> Outcome {
-        self.reply.simple("OK");
-        Ok(())
-    }
-}
+use command::{Call, Spec, say};
+use session::Session;
+use table::COMMANDS;
 
 /// Executes a command, or queues it inside MULTI. Writes the reply, unless the step budget was
 /// exceeded. Returns the command's spec, if the command is known.
@@ -121,15 +64,15 @@ pub(crate) fn run(
         session.is_over = true;
         return None;
     }
-    let spec = find(arguments[0]);
-    let outcome = match (spec, allowed(state, session, spec, arguments)) {
+    let spec = COMMANDS.find(arguments[0]);
+    let outcome = match (spec, checks::allowed(state, session, spec, arguments)) {
         (Some(spec), Ok(())) if is_kept(session, spec) => {
             keep(state, session, spec, arguments, reply)
         }
-        (Some(spec), Ok(())) => access
-            .steps
-            .take(arguments.len())
-            .and_then(|()| (spec.run)(&mut Call { arguments, access, state, session, reply })),
+        (Some(spec), Ok(())) => access.steps.take(arguments.len()).and_then(|()| {
+            let table = &COMMANDS;
+            (spec.run)(&mut Call { arguments, access, state, session, table, reply })
+        }),
         (Some(spec), refused) if spec.name == "EXEC" => transactions::abort(session, refused),
         (_, refused) => {
             session.give_up_transaction();
@@ -150,41 +93,6 @@ fn is_of_a_browser(word: &[u8]) -> bool {
     parse::is(word, "POST") || parse::is(word, "HOST:")
 }
 
-/// Replaces the partial reply of a failed command by the error.
-fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
-    if let Err(fault) = outcome {
-        reply.truncate(begin);
-        reply.error(fault.message());
-        state.statistics.count_fault(&fault);
-    }
-}
-
-/// Returns an error unless the command exists and this client may run it on this server.
-fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&[u8]]) -> Outcome {
-    let spec =
-        spec.ok_or_else(|| scripts::refusal(arguments[0]).unwrap_or_else(|| unknown(arguments)))?;
-    if !spec.takes(arguments.len()) {
-        let name = spec.name.to_lowercase();
-        return Err(Fault::error(format!("wrong number of arguments for '{name}' command")));
-    }
-    if !session.is_authenticated && !spec.is_for_strangers() {
-        return Err(Fault::of_kind("NOAUTH Authentication required."));
-    }
-    check_database(session, spec)?;
-    moved(state, spec, arguments)
-}
-
-/// Returns an error if the last SELECT was refused: the client would mistake the keys of database 0
-/// for those of the other database, and might delete them.
-fn check_database(session: &Session, spec: &Spec) -> Outcome {
-    if session.is_astray && spec.works_on_keys() {
-        return Err(Fault::error(
-            "the SELECT before was refused, and there is no database but 0: SELECT 0 first to work on that one",
-        ));
-    }
-    Ok(())
-}
-
 /// Whether the command is queued for EXEC.
 fn is_kept(session: &Session, spec: &Spec) -> bool {
     session.transaction.is_some() && !transactions::runs_at_once(spec)
@@ -192,7 +100,7 @@ fn is_kept(session: &Session, spec: &Spec) -> bool {
 
 /// Whether the command may block in the store when it is executed now.
 pub(crate) fn needs_store(session: &Session, name: &[u8]) -> bool {
-    find(name).is_some_and(|spec| spec.needs_store() && !is_kept(session, spec))
+    COMMANDS.find(name).is_some_and(|spec| spec.needs_store() && !is_kept(session, spec))
 }
 
 fn keep(
@@ -210,22 +118,4 @@ fn keep(
         Err(_) => transaction.give_up(),
     }
     kept
-}
-
-/// Returns an error if another server of the cluster owns the keys.
-fn moved(state: &State, spec: &Spec, arguments: &[&[u8]]) -> Outcome {
-    match &state.cluster {
-        Some(cluster) => cluster.check(spec.keys(arguments)),
-        None => Ok(()),
-    }
-}
-
-fn unknown(arguments: &[&[u8]]) -> Fault {
-    let name = String::from_utf8_lossy(&arguments[0][..arguments[0].len().min(128)]);
-    let mut message = format!("unknown command '{name}', with args beginning with: ");
-    for argument in arguments[1..].iter().take(8) {
-        let argument = String::from_utf8_lossy(&argument[..argument.len().min(32)]);
-        let _ = write!(message, "'{argument}' ");
-    }
-    Fault::error(message)
 }

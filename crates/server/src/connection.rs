@@ -23,29 +23,15 @@ use tokio::sync::{SemaphorePermit, watch};
 
 use crate::client::Client;
 use crate::clock::Stopwatch;
-use crate::commands::Session;
+use crate::commands::session::Session;
 use crate::fault::Fault;
 use crate::resp::Protocol;
 use crate::state::State;
-use work::{Work, carry_out};
+use work::{BATCH_BYTES, KEPT, Next, Place, READ, Work, carry_out};
 
-/// Maximum length of an argument, in bytes. Arguments that are too long for the store but not for
-/// this limit get an error reply; longer ones end the connection.
-pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
-
-/// Maximum number of commands executed before their replies are sent.
-const BATCH: usize = 256;
-/// Length of replies, in bytes, at which a batch ends.
-const BATCH_BYTES: usize = 256 << 10;
 /// Memory that a running command may use for prefetched pairs, in bytes: one range over strings and
 /// one over collections.
 const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
-/// Bytes per read of the socket.
-const READ: usize = 16 << 10;
-/// Capacity in bytes above which an empty input buffer is freed. Also the most that an
-/// unauthenticated client may send ahead of reading its replies, and the memory above which a
-/// command waits for a reservation of its own.
-const KEPT: usize = 64 << 10;
 /// How long a dismissed client has to read the error that explains why.
 const LINGER: Duration = Duration::from_mins(1);
 
@@ -80,29 +66,6 @@ struct Connection<'a, S> {
     reads: bool,
     /// Whether the stream may still buffer some of the data written to it.
     is_unflushed: bool,
-}
-
-/// The thread on which a command runs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// A thread that also serves other connections, which wait until the command ends.
-    Near,
-    /// A thread of its own: a spare thread takes over the other connections.
-    Far,
-}
-
-/// The next step of a connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// The input may contain more commands, or a command waits to run.
-    Batch,
-    Read,
-    /// Close after the replies are sent.
-    End,
-    /// Close after the client has read the reason; the client may still be sending.
-    Dismissal,
-    /// Close now.
-    Over,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {

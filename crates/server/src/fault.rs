@@ -6,6 +6,9 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault(String);
 
+/// The result of a command.
+pub(crate) type Outcome = Result<(), Fault>;
+
 impl Fault {
     /// Returns an error of the general kind, `ERR`.
     pub(crate) fn error(what: impl fmt::Display) -> Self {

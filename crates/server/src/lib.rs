@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod client;
 mod clock;
 mod cluster;
@@ -30,6 +31,7 @@ mod commits;
 mod connection;
 mod cursors;
 mod data;
+mod error;
 mod fault;
 mod glob;
 mod info;
@@ -46,9 +48,11 @@ mod statistics;
 
 pub use clock::{Clock, Hand};
 pub use data::database::is_served;
+pub use error::ServeError;
 pub use limits::OpenFiles;
+pub use listen::Addresses;
 pub use options::{Options, Tls};
-pub use server::{Addresses, Listening, ServeError, Server};
+pub use server::{Listening, Server};
 
 /// The Redis version that the command set corresponds to; some clients query it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -1,6 +1,11 @@
-//! The limit on open files of this process: each connection needs one.
+//! Limits of a server: the length of an argument, and the open files of this process, of which each
+//! connection needs one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Maximum length of an argument, in bytes. Arguments that are too long for the store but not for
+/// this limit get an error reply; longer ones end the connection.
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 
 /// Files reserved for the store and everything else but connections.
 const BESIDES: u64 = 128;

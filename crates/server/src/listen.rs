@@ -1,5 +1,6 @@
 //! Listeners for TCP, TLS and a Unix socket, and admission of clients.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -19,17 +20,42 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::commands::Session;
+use crate::accept::next;
+use crate::commands::session::Session;
 use crate::connection;
+use crate::error::ServeError;
 use crate::metrics;
 use crate::options::{Options, Tls};
-use crate::server::{Addresses, ServeError};
 use crate::state::State;
 
 /// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Pause before the next `accept` after it failed.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The addresses at which a server listens, with the ports that the system chose.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses {
+    /// For TCP.
+    pub tcp: Option<SocketAddr>,
+    /// For TLS.
+    pub tls: Option<SocketAddr>,
+    /// The Unix socket.
+    pub unix: Option<PathBuf>,
+    /// For metrics and dashboard.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.tcp.map(|address| format!("tcp {address}")));
+        parts.extend(self.tls.map(|address| format!("tls {address}")));
+        parts.extend(self.unix.as_ref().map(|path| format!("unix {}", path.display())));
+        parts.extend(self.metrics.map(|address| format!("metrics http://{address}/")));
+        f.write_str(&parts.join(", "))
+    }
+}
 
 /// Listening sockets.
 pub(crate) struct Doors {
@@ -148,22 +174,6 @@ pub(crate) fn spawn(
         let (state, stop) = with();
         runtime.spawn(metrics::serve(state, listener, stop));
     }
-}
-
-/// Returns the next accepted connection, or `None` once the server stops.
-pub(crate) async fn next<T>(
-    accept: impl Future<Output = io::Result<T>>,
-    stop: &mut watch::Receiver<bool>,
-) -> Option<io::Result<T>> {
-    let (mut accept, mut stopped) =
-        (std::pin::pin!(accept), std::pin::pin!(stop.wait_for(|is| *is)));
-    std::future::poll_fn(|context| {
-        if stopped.as_mut().poll(context).is_ready() {
-            return std::task::Poll::Ready(None);
-        }
-        accept.as_mut().poll(context).map(Some)
-    })
-    .await
 }
 
 async fn accept_tcp(

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use crate::listen::next;
+use crate::accept::next;
 use crate::observed::Observed;
 use crate::state::State;
 use crate::statistics::{BUCKETS_US, Class, GAUGES};

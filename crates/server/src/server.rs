@@ -1,9 +1,6 @@
 //! A server from its start to its stop.
 
-use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,8 +20,9 @@ use crate::cursors::Cursors;
 use crate::data::count::Count;
 use crate::data::database::Database;
 use crate::data::sweep::Sweeper;
+use crate::error::ServeError;
 use crate::fault::Fault;
-use crate::listen::{self, Doors};
+use crate::listen::{self, Addresses, Doors};
 use crate::metrics;
 use crate::observed::{AGE, Observer};
 use crate::options::Options;
@@ -47,55 +45,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long long-running commands may continue when the server stops.
 const LAST_WALK: Duration = Duration::from_millis(500);
-
-/// The reason that a server could not be started or not be stopped cleanly.
-#[derive(Clone, Debug)]
-pub struct ServeError(String);
-
-impl ServeError {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
-    }
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-impl From<Fault> for ServeError {
-    fn from(fault: Fault) -> Self {
-        let message = fault.message();
-        Self(message.strip_prefix("ERR ").unwrap_or(message).to_owned())
-    }
-}
-
-/// The addresses at which a server listens, with the ports that the system chose.
-#[derive(Clone, Debug, Default)]
-pub struct Addresses {
-    /// For TCP.
-    pub tcp: Option<SocketAddr>,
-    /// For TLS.
-    pub tls: Option<SocketAddr>,
-    /// The Unix socket.
-    pub unix: Option<PathBuf>,
-    /// For metrics and dashboard.
-    pub metrics: Option<SocketAddr>,
-}
-
-impl fmt::Display for Addresses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        parts.extend(self.tcp.map(|address| format!("tcp {address}")));
-        parts.extend(self.tls.map(|address| format!("tls {address}")));
-        parts.extend(self.unix.as_ref().map(|path| format!("unix {}", path.display())));
-        parts.extend(self.metrics.map(|address| format!("metrics http://{address}/")));
-        f.write_str(&parts.join(", "))
-    }
-}
 
 /// A running server.
 pub struct Server {
@@ -125,19 +74,19 @@ impl Listening {
     /// invalid.
     pub fn open(options: Options) -> Result<Self, ServeError> {
         if let Some(complaint) = options.complaint() {
-            return Err(ServeError(complaint));
+            return Err(ServeError::new(complaint));
         }
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.workers)
             .thread_name("serve")
             .enable_all()
             .build()
-            .map_err(|error| ServeError(format!("no threads to serve with: {error}")))?;
+            .map_err(|error| ServeError::new(format!("no threads to serve with: {error}")))?;
         let doors = runtime.block_on(Doors::open(&options))?;
         let addresses = doors.addresses();
         let cluster = match (&options.cluster, addresses.tcp) {
             (Some(map), Some(own)) => {
-                Some(Cluster::parse(map, &own.to_string()).map_err(ServeError)?)
+                Some(Cluster::parse(map, &own.to_string()).map_err(ServeError::new)?)
             }
             (Some(_), None) => return Err(ServeError::new("servers of a cluster listen on TCP")),
             (None, _) => None,
@@ -152,10 +101,11 @@ impl Listening {
     /// or if a thread cannot be started.
     pub fn serve(self, store: Store, clock: Clock) -> Result<Server, ServeError> {
         let Self { runtime, doors, addresses, cluster, options } = self;
-        let (database, count) = Database::open(store.clone(), clock, options.durability)?;
+        let database = Database::open(store.clone(), clock, options.durability)?;
+        let count = Count::begin(&database).map_err(Fault::from)?;
         let statistics = Arc::new(Statistics::new());
         let commits = Commits::start(store, Arc::clone(&statistics))
-            .map_err(|error| ServeError(format!("no thread for commits: {error}")))?;
+            .map_err(|error| ServeError::new(format!("no thread for commits: {error}")))?;
         let state = Arc::new(State {
             clients: Clients::new(options.client_bytes),
             cursors: Cursors::new(),
@@ -215,7 +165,7 @@ impl Server {
             .await;
             std::io::Result::Ok(())
         });
-        waited.map_err(|error| ServeError(format!("signals cannot be heard: {error}")))
+        waited.map_err(|error| ServeError::new(format!("signals cannot be heard: {error}")))
     }
 
     /// Stops the server: accepts no new clients, executes and answers commands under way, and
@@ -286,7 +236,7 @@ fn background(
         let (state, is_over) = (Arc::clone(state), Arc::clone(is_over));
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || run(&state, &is_over));
-        started.map_err(|error| ServeError(format!("no thread to {name} with: {error}")))
+        started.map_err(|error| ServeError::new(format!("no thread to {name} with: {error}")))
     };
     let mut threads = vec![start("sweep", Box::new(sweep))?, start("observe", Box::new(observe))?];
     if let Some(count) = count {

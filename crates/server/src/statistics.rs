@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 
-use crate::commands::Group;
 use crate::fault::Fault;
 
 /// Upper bounds of the histogram buckets for Prometheus, in microseconds.
@@ -223,16 +222,6 @@ impl Statistics {
     /// Returns the recent seconds, oldest first.
     pub(crate) fn windows(&self) -> Vec<Window> {
         self.windows.lock().expect("nothing panics with it locked").iter().cloned().collect()
-    }
-}
-
-/// Returns the class in which a command is measured.
-pub(crate) fn class_of(group: Group, is_write: bool) -> Class {
-    match group {
-        Group::Connection | Group::Server | Group::Cluster | Group::Scripting => Class::Other,
-        Group::Transaction if !is_write => Class::Other,
-        _ if is_write => Class::Write,
-        _ => Class::Read,
     }
 }
 

@@ -14,7 +14,7 @@
 use runtime::mix64;
 use serde::Serialize;
 
-use crate::value::unmix64;
+use crate::unmix::unmix64;
 
 /// Whether keys sort by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

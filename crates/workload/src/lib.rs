@@ -38,6 +38,7 @@ mod settings;
 mod target;
 mod threads;
 pub mod trace;
+mod unmix;
 mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin, builtin_text};
@@ -46,12 +47,12 @@ pub use client::{
 };
 pub use generator::{KeyRanges, Pareto, PowerLaw, TwoTermExponential};
 pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat, scrambled};
-pub use operation::{Mix, OpKind};
+pub use operation::OpKind;
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};
 pub use record::{Latencies, LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
 pub use settings::{
-    CoreWorkload, LengthDistribution, MAX_RECORDS, RequestDistribution, ScanEnd, ScanLengths,
+    CoreWorkload, LengthDistribution, MAX_RECORDS, Mix, RequestDistribution, ScanEnd, ScanLengths,
     Scans, SettingsError, property_names,
 };
 pub use target::{KvIterator, KvTarget, NoIterators, Pair};

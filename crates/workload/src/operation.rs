@@ -1,4 +1,4 @@
-//! The operation mix, and the stream of operations of a phase.
+//! The stream of operations of a phase.
 //!
 //! All clients of a phase share one stream, so that the operations do not depend on the number of
 //! clients. Cost: a random number for the kind, then the key's draw.
@@ -6,10 +6,9 @@
 use std::ops::Range;
 
 use runtime::Rng;
-use serde::Serialize;
 
-use crate::CoreWorkload;
 use crate::generator::{InsertCounter, KeyChooser, LengthChooser};
+use crate::settings::{CoreWorkload, Mix};
 
 /// Kinds of operations with separate latencies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,51 +55,6 @@ impl OpKind {
     }
 }
 
-/// The share of each operation in a run, relative to the others: their sum need not be 1.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Mix {
-    /// `readproportion`.
-    pub read: f64,
-    /// `updateproportion`.
-    pub update: f64,
-    /// `insertproportion`.
-    pub insert: f64,
-    /// `scanproportion`.
-    pub scan: f64,
-    /// `readmodifywriteproportion`.
-    pub read_modify_write: f64,
-    /// `deleteproportion`, which YCSB does not have.
-    pub delete: f64,
-}
-
-impl Mix {
-    /// Returns the sum of all shares.
-    pub fn sum(&self) -> f64 {
-        self.shares().into_iter().map(|(share, _)| share).sum()
-    }
-
-    /// Returns the share of inserts in all operations, from 0 to 1.
-    pub fn insert_share(&self) -> f64 {
-        self.insert / self.sum()
-    }
-
-    /// Returns the share of operations that put a value, from 0 to 1.
-    pub fn write_share(&self) -> f64 {
-        (self.update + self.insert + self.read_modify_write) / self.sum()
-    }
-
-    fn shares(&self) -> [(f64, Action); 6] {
-        [
-            (self.read, Action::Read),
-            (self.update, Action::Update),
-            (self.insert, Action::Insert),
-            (self.scan, Action::Scan),
-            (self.read_modify_write, Action::ReadModifyWrite),
-            (self.delete, Action::Delete),
-        ]
-    }
-}
-
 /// The action of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
@@ -134,7 +88,15 @@ struct ActionChooser {
 impl ActionChooser {
     fn new(mix: &Mix) -> Self {
         let mut sum = 0.0;
-        let shares = mix.shares().into_iter().filter(|(share, _)| *share > 0.0);
+        let shares = [
+            (mix.read, Action::Read),
+            (mix.update, Action::Update),
+            (mix.insert, Action::Insert),
+            (mix.scan, Action::Scan),
+            (mix.read_modify_write, Action::ReadModifyWrite),
+            (mix.delete, Action::Delete),
+        ];
+        let shares = shares.into_iter().filter(|(share, _)| *share > 0.0);
         let bounds: Vec<_> = shares
             .map(|(share, action)| {
                 sum += share;

@@ -12,7 +12,7 @@ use workload::Stop;
 
 use super::arguments::BenchArguments;
 use super::spec;
-use crate::{files, output, side_by_side};
+use crate::{command_line, files, output};
 
 /// The source of a run's drive.
 pub(super) enum Drive {
@@ -67,7 +67,7 @@ pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Res
     files::check(file)?;
     let (design, device) = spec::design_and_device(arguments, spec);
     let origin = Origin {
-        command: side_by_side::command(),
+        command: command_line::command(),
         design,
         device,
         records: spec.workload.record_count,

@@ -9,7 +9,9 @@ use levelhead::{Options, Store, Windows};
 use stacks::host::WindowPolicy;
 
 use super::arguments::BenchArguments;
-use super::{Progress, end, spec};
+use super::outcome::end;
+use super::progress::Progress;
+use super::spec;
 use crate::host::{Drives, cores};
 use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;

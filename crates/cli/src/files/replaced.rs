@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::side_by_side::{FAILURE, SWEEP};
-
+/// The list of the runs in a directory.
+pub(crate) const SWEEP: &str = "sweep.json";
+/// The file that replaces the result of a run that has none.
+pub(crate) const FAILURE: &str = "failure.json";
 /// Files of a run.
 const OF_RUN: [&str; 8] = [
     FAILURE,

@@ -9,14 +9,13 @@ use report::compare::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Run, page_command};
+use super::run::Run;
+use crate::command_line::page_command;
+use crate::files::replaced::{FAILURE, SWEEP};
+use crate::program::program;
 use crate::results::ResultArguments;
-use crate::{files, simulations, sweep};
+use crate::{files, sweep};
 
-/// The list of the runs in a directory.
-pub(crate) const SWEEP: &str = "sweep.json";
-/// The file that replaces the result of a run that has none.
-pub(crate) const FAILURE: &str = "failure.json";
 const RESULT: &str = "result.json";
 /// Files of a run that the page and the table need.
 const OF_RUN: [&str; 4] = [RESULT, "result.txt", "latency.csv", "timeline.csv"];
@@ -63,7 +62,7 @@ impl Kept {
     ) -> anyhow::Result<Self> {
         let sweep = Sweep {
             levelhead: env!("CARGO_PKG_VERSION").to_owned(),
-            program: simulations::program().to_owned(),
+            program: program().to_owned(),
             command: page_command(),
             runs: runs.iter().enumerate().map(|(n, run)| entry(run, n, runs.len())).collect(),
         };

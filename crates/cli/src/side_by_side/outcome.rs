@@ -4,8 +4,9 @@ use report::compare::{Failure, Finished, Lack};
 use serde_json::Value;
 use workload::Stop;
 
+use super::json::OneJson;
 use super::kept::{Files, Kept};
-use super::{Doing, Nothing, Run};
+use super::run::{Doing, Nothing, Run};
 use crate::output;
 
 /// A run of a sweep.
@@ -153,14 +154,14 @@ impl Row {
     }
 
     /// Returns the result for the table and page, and for JSON.
-    pub(super) fn into_finished(self) -> (Finished, super::OneJson) {
+    pub(super) fn into_finished(self) -> (Finished, OneJson) {
         let name = self.name;
         let (finished, json) = match self.outcome {
             Outcome::Ended(end) => (end.finished, Some(end.json)),
             Outcome::Lacking(failure) => (Finished::without_result(&name, failure), None),
             Outcome::Open => unreachable!("a run that nothing is known of is not shown"),
         };
-        let json = super::OneJson::new(&finished, json);
+        let json = OneJson::new(&finished, json);
         (finished, json)
     }
 }

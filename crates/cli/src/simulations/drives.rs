@@ -6,8 +6,8 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{program, slug};
 use crate::output;
+use crate::program::program;
 
 /// A folder with a file for each drive.
 pub(super) struct Drives {
@@ -99,6 +99,12 @@ impl Drives {
             output::say(&format!("cannot remove {}: {error}", self.folder.display()));
         }
     }
+}
+
+/// Returns a name as a file name.
+pub(super) fn slug(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(letter).collect()
 }
 
 #[cfg(test)]

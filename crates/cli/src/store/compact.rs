@@ -12,7 +12,7 @@ use levelhead::{Inside, Store};
 use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
-use super::place::{Does, Place};
+use super::open::{Does, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
 

@@ -1,7 +1,10 @@
 //! Encodings of keys and values on the command line: text, hexadecimal or base64.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
+use anyhow::anyhow;
 use clap::Args;
 use data_encoding::{BASE64, DecodeError, HEXLOWER, HEXLOWER_PERMISSIVE};
 
@@ -47,6 +50,11 @@ impl Encoding {
             }
             Self::Base64 => BASE64.decode(typed).or_else(|error| wrong("base64", error)),
         }
+    }
+
+    /// Decodes an argument of the command line.
+    pub(crate) fn typed(self, typed: &OsStr) -> anyhow::Result<Vec<u8>> {
+        self.decode(typed.as_bytes()).map_err(|error| anyhow!(error))
     }
 
     /// Encodes bytes for output.

@@ -17,9 +17,10 @@ use levelhead::{Batch, Durability, Error, Store};
 use report::units::count_text;
 
 use super::Format;
+use super::durability::DurabilityArgument;
 use super::encoding::EncodingArguments;
 use super::input::{Column, Input, Shape};
-use super::place::{DurabilityArgument, NewStore, Place};
+use super::open::{NewStore, Place};
 use crate::host::Stopwatch;
 use crate::{interrupt, output, progress};
 

@@ -17,8 +17,8 @@ use report::units::count_text;
 use super::Format;
 use super::encoding::{Encoding, EncodingArguments};
 use super::load::format_by_name;
+use super::open::{Does, Place};
 use super::output::{PairWriter, unless_nobody_reads};
-use super::place::{Does, Place};
 use crate::{files, output, values};
 
 #[derive(Args)]

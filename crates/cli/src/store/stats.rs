@@ -11,7 +11,7 @@ use levelhead::{Inside, Store, WindowStatistics};
 use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
-use super::place::{Does, Place};
+use super::open::{Does, Place};
 use crate::output;
 
 #[derive(Args)]

@@ -1,9 +1,9 @@
 //! Commands on the own connection.
 
+use super::command::Call;
 use super::help::other_part;
 use super::parse::{self, is};
-use super::{Call, Outcome};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::Protocol;
 
 pub(super) fn ping(call: &mut Call<'_>) -> Outcome {

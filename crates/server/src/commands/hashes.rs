@@ -1,12 +1,13 @@
 //! Commands on hashes.
 
+use super::command::Call;
 use super::decimal::{self, Number};
 use super::parse;
+use super::room::Items;
 use super::strings::{added, check_length};
-use super::{Call, Items, Outcome};
 use crate::data::overlay::Gives;
 use crate::data::records::Kind;
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 
 fn set(call: &Call<'_>, command: &str) -> Result<usize, Fault> {
     let arguments = &call.arguments[2..];

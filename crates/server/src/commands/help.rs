@@ -1,8 +1,7 @@
 //! Subcommands, and the replies to HELP and to unknown subcommands.
 
-use super::Outcome;
 use super::parse::is;
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::Reply;
 
 /// Syntax of the subcommands of each command.

@@ -2,14 +2,15 @@
 
 use std::ops::Bound;
 
+use super::command::Call;
 use super::help::other_part;
 use super::parse::{self, NameBound, is};
-use super::{Call, Items, Outcome};
-use crate::data::database::Entry;
+use super::room::Items;
 use crate::data::names::Found;
+use crate::data::records::Entry;
 use crate::data::rename::{Moved, Replace};
 use crate::data::selection::Limit;
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::glob;
 use crate::resp::Protocol;
 

@@ -2,11 +2,12 @@
 
 use std::ops::Bound;
 
+use super::command::Call;
 use super::parse::{self, NameBound, is};
-use super::{Call, Items, Outcome};
+use super::room::Items;
 use crate::data::overlay::Direction;
 use crate::data::selection::{Limit, Selection, Span};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::Protocol;
 
 /// The order of a range.

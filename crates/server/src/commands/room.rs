@@ -6,9 +6,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::{Outcome, Session};
+use super::session::Session;
 use crate::client::{Client, Clients};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::{Protocol, Reply};
 use crate::state::State;
 

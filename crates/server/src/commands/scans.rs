@@ -2,13 +2,14 @@
 
 use std::ops::Bound;
 
+use super::command::Call;
 use super::parse::{self, is};
-use super::{Call, Items, Outcome};
+use super::room::Items;
 use crate::cursors::{Cursors, From};
 use crate::data::names::{Name, Names};
 use crate::data::overlay::Gives;
 use crate::data::records::{self, Kind};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::glob;
 use crate::resp::{Protocol, Reply};
 

@@ -1,10 +1,10 @@
 //! Replies to script commands. Scripts are not supported; the errors are chosen so that clients
 //! neither wait nor retry forever.
 
+use super::command::Call;
 use super::help::other_part;
 use super::parse::is;
-use super::{Call, Outcome};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 
 /// Returns the error for a command that runs scripts. EVALSHA gets NOSCRIPT: clients then send the
 /// script with EVAL, whose error is final. After any other error some clients repeat EVALSHA

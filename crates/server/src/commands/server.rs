@@ -1,11 +1,10 @@
 //! Commands on the server itself.
 
+use super::command::{Call, Spec};
 use super::help::other_part;
 use super::parse::{self, is};
-use super::table::{COMMANDS, Spec, find};
-use super::{Call, Outcome};
 use crate::cluster::{Cluster, Node, slot_of};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::Reply;
 use crate::{glob, info};
 
@@ -97,7 +96,7 @@ fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
         ("maxmemory-clients", options.client_bytes.to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("port", call.state.port.to_string()),
-        ("proto-max-bulk-len", crate::connection::MAX_ARGUMENT_BYTES.to_string()),
+        ("proto-max-bulk-len", crate::limits::MAX_ARGUMENT_BYTES.to_string()),
         ("protected-mode", yes(options.protected)),
         ("save", String::new()),
         ("slowlog-log-slower-than", options.slow_us.to_string()),
@@ -107,25 +106,25 @@ fn settings(call: &Call<'_>) -> Vec<(&'static str, String)> {
 }
 
 pub(super) fn command(call: &mut Call<'_>) -> Outcome {
-    let (room, reply) = (call.room(), &mut *call.reply);
+    let (room, reply, table) = (call.room(), &mut *call.reply, call.table);
     match call.arguments {
         [_] => {
-            reply.array(COMMANDS.len());
-            for spec in COMMANDS {
+            reply.array(table.all().len());
+            for spec in table.all() {
                 say_spec(reply, spec);
             }
         }
-        [_, word] if is(word, "COUNT") => reply.count(COMMANDS.len()),
+        [_, word] if is(word, "COUNT") => reply.count(table.all().len()),
         [_, word] if is(word, "LIST") => {
-            reply.array(COMMANDS.len());
-            for spec in COMMANDS {
+            reply.array(table.all().len());
+            for spec in table.all() {
                 reply.bulk(spec.name.to_lowercase().as_bytes());
             }
         }
         [_, word, names @ ..] if is(word, "INFO") => {
             reply.array(names.len());
             for name in names {
-                match find(name) {
+                match table.find(name) {
                     Some(spec) => say_spec(reply, spec),
                     None => reply.null(),
                 }
@@ -133,8 +132,8 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             }
         }
         [_, word, names @ ..] if is(word, "DOCS") => {
-            let all = || COMMANDS.iter().collect::<Vec<&Spec>>();
-            let named = || names.iter().filter_map(|name| find(name)).collect();
+            let all = || table.all().iter().collect::<Vec<&Spec>>();
+            let named = || names.iter().filter_map(|name| table.find(name)).collect();
             let specs: Vec<&Spec> = if names.is_empty() { all() } else { named() };
             reply.map(specs.len());
             for spec in specs {
@@ -143,7 +142,8 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             }
         }
         [_, word, command @ ..] if is(word, "GETKEYS") && !command.is_empty() => {
-            let spec = find(command[0]).ok_or_else(|| Fault::error("Invalid command specified"))?;
+            let spec =
+                table.find(command[0]).ok_or_else(|| Fault::error("Invalid command specified"))?;
             let keys: Vec<&[u8]> = spec.keys(command).collect();
             reply.array(keys.len());
             for key in keys {

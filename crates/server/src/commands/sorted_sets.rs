@@ -1,11 +1,11 @@
 //! Commands on members of sorted sets, by name.
 
+use super::command::Call;
 use super::parse::{self, is};
-use super::{Call, Outcome};
 use crate::data::overlay::Direction;
 use crate::data::records::Kind;
 use crate::data::sorted_sets::AddOptions;
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::resp::Reply;
 
 pub(super) fn zadd(call: &mut Call<'_>) -> Outcome {

@@ -1,10 +1,10 @@
 //! Commands on strings.
 
+use super::command::Call;
 use super::decimal;
 use super::parse::{self, is};
-use super::{Call, Outcome};
 use crate::data::strings::{Lifetime, SetOptions, When};
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 
 /// Returns an error if a value is too long for the store. Called before anything of a command is
 /// written.

@@ -1,136 +1,15 @@
 //! The table of all commands.
 
+use super::command::{At, Group, Spec, Table};
 use super::{
-    Call, Outcome, connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets,
-    strings, transactions,
+    connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets, strings,
+    transactions,
 };
-
-/// The group of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Group {
-    String,
-    Generic,
-    Hash,
-    SortedSet,
-    Connection,
-    Server,
-    Cluster,
-    Transaction,
-    Scripting,
-}
-
-impl Group {
-    /// Returns the name for COMMAND DOCS.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Generic => "generic",
-            Self::Hash => "hash",
-            Self::SortedSet => "sorted-set",
-            Self::Connection => "connection",
-            Self::Server => "server",
-            Self::Cluster => "cluster",
-            Self::Transaction => "transactions",
-            Self::Scripting => "scripting",
-        }
-    }
-}
-
-/// The positions of keys among the arguments of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum At {
-    Nowhere,
-    /// The first argument.
-    First,
-    /// The second argument.
-    Second,
-    /// The first two arguments.
-    Two,
-    /// All arguments.
-    All,
-    /// Every other argument, from the first on.
-    Pairs,
-}
-
-/// A command.
-pub(crate) struct Spec {
-    pub name: &'static str,
-    /// Number of arguments, including the name; a minimum if negative.
-    pub arity: i32,
-    pub group: Group,
-    pub is_write: bool,
-    pub keys: At,
-    pub summary: &'static str,
-    pub run: fn(&mut Call<'_>) -> Outcome,
-}
-
-impl Spec {
-    pub(crate) fn takes(&self, arguments: usize) -> bool {
-        let arity = self.arity.unsigned_abs() as usize;
-        if self.arity < 0 { arguments >= arity } else { arguments == arity }
-    }
-
-    /// Whether the command is allowed before authentication.
-    pub(crate) fn is_for_strangers(&self) -> bool {
-        matches!(self.name, "AUTH" | "HELLO" | "QUIT" | "RESET")
-    }
-
-    /// Whether the command may block in the store or on a lock.
-    pub(crate) fn needs_store(&self) -> bool {
-        self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
-    }
-
-    /// Whether the command works on the keys of a database. EXEC does so only through its queued
-    /// commands.
-    pub(crate) fn works_on_keys(&self) -> bool {
-        match self.name {
-            "EXEC" => false,
-            "DBSIZE" => true,
-            _ => self.needs_store(),
-        }
-    }
-
-    /// Returns the positions of the first and the last key (negative: from the end), and the step
-    /// between keys.
-    pub(crate) fn key_places(&self) -> (i64, i64, i64) {
-        match self.keys {
-            At::Nowhere => (0, 0, 0),
-            At::First => (1, 1, 1),
-            At::Second => (2, 2, 1),
-            At::Two => (1, 2, 1),
-            At::All => (1, -1, 1),
-            At::Pairs => (1, -1, 2),
-        }
-    }
-
-    /// Returns the keys among the arguments.
-    pub(crate) fn keys<'a>(&self, arguments: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
-        let (before, most, step) = match self.keys {
-            At::Nowhere => (1, 0, 1),
-            At::First => (1, 1, 1),
-            At::Second => (2, 1, 1),
-            At::Two => (1, 2, 1),
-            At::All => (1, usize::MAX, 1),
-            At::Pairs => (1, usize::MAX, 2),
-        };
-        arguments.iter().skip(before).step_by(step).take(most).copied()
-    }
-}
-
-/// Returns the command of this name; case-insensitive.
-pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
-    let mut upper = [0; 24];
-    let upper = upper.get_mut(..name.len())?;
-    upper.copy_from_slice(name);
-    upper.make_ascii_uppercase();
-    let place = COMMANDS.binary_search_by(|spec| spec.name.as_bytes().cmp(upper)).ok()?;
-    Some(&COMMANDS[place])
-}
 
 macro_rules! commands {
     ($($name:literal $arity:literal $group:ident $access:ident $keys:ident $run:expr, $summary:literal;)*) => {
-        /// Sorted by name.
-        pub(crate) static COMMANDS: &[Spec] = &[$(Spec {
+        /// All commands, sorted by name.
+        pub(crate) static COMMANDS: Table = Table(&[$(Spec {
             name: $name,
             arity: $arity,
             group: Group::$group,
@@ -138,7 +17,7 @@ macro_rules! commands {
             keys: At::$keys,
             summary: $summary,
             run: $run,
-        }),*];
+        }),*]);
     };
     (@ read) => { false };
     (@ write) => { true };
@@ -314,9 +193,13 @@ mod tests {
 
     #[test]
     fn commands_are_found() {
-        assert!(COMMANDS.windows(2).all(|pair| pair[0].name < pair[1].name));
-        assert_eq!(find(b"gEt").map(|spec| spec.name), Some("GET"));
-        assert!(find(b"GETS").is_none() && find(&[b'a'; 100]).is_none() && find(b"").is_none());
+        assert!(COMMANDS.all().windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert_eq!(COMMANDS.find(b"gEt").map(|spec| spec.name), Some("GET"));
+        assert!(
+            COMMANDS.find(b"GETS").is_none()
+                && COMMANDS.find(&[b'a'; 100]).is_none()
+                && COMMANDS.find(b"").is_none()
+        );
     }
 
     #[test]
@@ -324,16 +207,17 @@ mod tests {
         for name in
             ["PING", "INFO", "ECHO", "AUTH", "CLIENT", "HELLO", "COMMAND", "MULTI", "DBSIZE"]
         {
-            assert!(!find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+            assert!(!COMMANDS.find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
         }
         for name in ["GET", "SET", "EXEC", "WATCH", "SCAN", "FLUSHALL", "RANDOMKEY", "ZRANK"] {
-            assert!(find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+            assert!(COMMANDS.find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
         }
     }
 
     #[test]
     fn some_work_on_keys() {
-        let works = |name: &str| find(name.as_bytes()).expect("it is there").works_on_keys();
+        let works =
+            |name: &str| COMMANDS.find(name.as_bytes()).expect("it is there").works_on_keys();
         for name in ["GET", "FLUSHDB", "FLUSHALL", "DBSIZE", "KEYS", "WATCH", "RANDOMKEY", "COPY"] {
             assert!(works(name), "{name}");
         }
@@ -347,7 +231,7 @@ mod tests {
     #[test]
     fn keys_among_arguments() {
         let keys = |words: &[&'static [u8]]| {
-            let spec = find(words[0]).expect("it is there");
+            let spec = COMMANDS.find(words[0]).expect("it is there");
             spec.keys(words).map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         assert_eq!(keys(&[b"GET", b"a"]), [b"a"]);

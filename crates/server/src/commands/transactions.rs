@@ -5,54 +5,17 @@
 //! batch. WATCH records the write counters and the expiry of keys; EXEC compares them, with those
 //! keys locked as well.
 
+use super::checks::check_database;
+use super::command::{Call, Group, Spec, say};
 use super::room::FREE_REPLY;
-use super::{Call, Group, Outcome, Session, Spec, check_database, find, say};
+use super::session::Session;
 use crate::data::locks::Watched;
 use crate::data::overlay::Overlay;
-use crate::fault::Fault;
+use crate::fault::{Fault, Outcome};
 use crate::state::State;
 
 /// The error of EXEC if a command could not be queued.
 const BROKEN: &str = "EXECABORT Transaction discarded because of previous errors.";
-
-/// The commands queued for EXEC.
-#[derive(Default)]
-pub(crate) struct Transaction {
-    commands: Vec<Vec<Vec<u8>>>,
-    bytes: usize,
-    is_broken: bool,
-}
-
-impl Transaction {
-    /// Marks the transaction as broken because a command was invalid or too large, and drops its
-    /// commands.
-    pub(super) fn give_up(&mut self) {
-        *self = Self { is_broken: true, ..Self::default() };
-    }
-
-    /// Returns the memory held, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes + self.commands.capacity() * size_of::<Vec<Vec<u8>>>()
-    }
-
-    /// Queues a command.
-    pub(super) fn keep(&mut self, arguments: &[&[u8]], most_bytes: usize) -> Outcome {
-        if self.is_broken {
-            return Ok(());
-        }
-        // With the overhead of a vector and of the allocator.
-        self.bytes += arguments.iter().map(|argument| argument.len() + 40).sum::<usize>() + 16;
-        if self.bytes() > most_bytes {
-            let message = format!("a transaction has at most {most_bytes} bytes");
-            return Err(Fault::error(message));
-        }
-        if self.commands.len() == self.commands.capacity() {
-            self.commands.reserve_exact(self.commands.len() / 4 + 4);
-        }
-        self.commands.push(arguments.iter().map(|argument| argument.to_vec()).collect());
-        Ok(())
-    }
-}
 
 /// Whether a command runs at once inside MULTI.
 pub(super) fn runs_at_once(spec: &Spec) -> bool {
@@ -120,7 +83,7 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
         .collect();
     let keys: Vec<&[u8]> = commands
         .iter()
-        .filter_map(|words| Some((find(words[0])?, words)))
+        .filter_map(|words| Some((call.table.find(words[0])?, words)))
         .flat_map(|(spec, words)| spec.keys(words))
         .collect();
     let outcome = run_all(call, &commands, &keys, &watched);
@@ -165,11 +128,11 @@ fn run_all(
     call.reply.array(commands.len());
     for words in commands {
         // Always found: it was found when it was queued.
-        let Some(spec) = find(words[0]) else { continue };
-        let (state, session) = (call.state, &mut *call.session);
+        let Some(spec) = call.table.find(words[0]) else { continue };
+        let (state, table, session) = (call.state, call.table, &mut *call.session);
         let begin = call.reply.len();
-        let mut inner =
-            Call { arguments: words, access: &access, state, session, reply: &mut *call.reply };
+        let (access, reply) = (&access, &mut *call.reply);
+        let mut inner = Call { arguments: words, access, state, session, table, reply };
         let outcome = check_database(inner.session, spec).and_then(|()| (spec.run)(&mut inner));
         if access.steps.are_cut_short() {
             call.access.steps.set(&access.steps);
@@ -205,20 +168,4 @@ fn check_changes(state: &State, bytes: usize) -> Outcome {
         return Err(Fault::error("there is no room for so many changes beside what others hold"));
     }
     Ok(())
-}
-
-impl Session {
-    /// Breaks the transaction, if there is one: EXEC will fail.
-    pub(super) fn give_up_transaction(&mut self) {
-        if let Some(transaction) = &mut self.transaction {
-            transaction.give_up();
-        }
-    }
-
-    /// Returns the memory held for a transaction, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        let kept = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes());
-        // The nodes of a map are at least half full.
-        kept + 2 * self.watched.len() * size_of::<(usize, Watched)>()
-    }
 }

@@ -1,19 +1,55 @@
-//! Buffers of a connection that is active: input that is not executed yet, and replies that are not
-//! sent yet.
+//! Work of a connection that is active: its buffers, of input not executed yet and of replies not
+//! sent yet, and the execution of a batch of commands.
 
 use std::ops::Range;
 
 use tokio::sync::SemaphorePermit;
 
-use super::{BATCH, BATCH_BYTES, KEPT, MAX_ARGUMENT_BYTES, Next, Place, READ};
 use crate::clock::Stopwatch;
-use crate::commands::{self, Session};
+use crate::commands;
+use crate::commands::command::Spec;
+use crate::commands::session::Session;
 use crate::fault::Fault;
+use crate::limits::MAX_ARGUMENT_BYTES;
 use crate::resp::{Command, Decoder, Limits, Protocol, Reply};
 use crate::state::State;
-use crate::statistics::{Class, class_of};
+use crate::statistics::Class;
 
-/// See the module's documentation.
+/// Maximum number of commands executed before their replies are sent.
+const BATCH: usize = 256;
+/// Length of replies, in bytes, at which a batch ends.
+pub(super) const BATCH_BYTES: usize = 256 << 10;
+/// Bytes per read of the socket.
+pub(super) const READ: usize = 16 << 10;
+/// Capacity in bytes above which an empty input buffer is freed. Also the most that an
+/// unauthenticated client may send ahead of reading its replies, and the memory above which a
+/// command waits for a reservation of its own.
+pub(super) const KEPT: usize = 64 << 10;
+
+/// The thread on which a command runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A thread that also serves other connections, which wait until the command ends.
+    Near,
+    /// A thread of its own: a spare thread takes over the other connections.
+    Far,
+}
+
+/// The next step of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The input may contain more commands, or a command waits to run.
+    Batch,
+    Read,
+    /// Close after the replies are sent.
+    End,
+    /// Close after the client has read the reason; the client may still be sending.
+    Dismissal,
+    /// Close now.
+    Over,
+}
+
+/// Buffers of an active connection.
 pub(super) struct Work {
     input: Vec<u8>,
     /// Length of the executed part at the front of `input`. It is removed only now and then, and
@@ -246,7 +282,7 @@ pub(super) fn carry_out<'a>(
             return Next::Batch;
         }
         let micros = watch.micros();
-        let class = spec.map_or(Class::Other, |spec| class_of(spec.group, spec.is_write));
+        let class = spec.map_or(Class::Other, Spec::class);
         if access.has_written.get() && state.database.is_deferred() {
             work.written.push(begin..work.reply.len());
             work.pending.push((class, micros));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::{Access, Entry};
 use super::keys::{self, Space};
 use super::overlay::Gives;
-use super::records::{Head, Kind};
+use super::records::{Entry, Head, Kind};
 use crate::fault::Fault;
 
 impl Access<'_> {

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 
 use levelhead::{Error, Snapshot};
 
-use super::batch::Batch;
-use super::database::{Access, Database};
+use super::access::Access;
+use super::database::Database;
 use super::keys::{self, Space};
 use super::overlay::{Gives, Overlay};
 use crate::fault::Fault;
@@ -25,8 +25,14 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Takes the snapshot. Requires: no write is under way.
-    pub(super) fn begin(database: &Database) -> Result<Self, Error> {
+    /// Takes the snapshot of a database just opened, if the number of its keys is unknown.
+    /// Requires: no write is under way.
+    pub(crate) fn begin(database: &Database) -> Result<Option<Self>, Error> {
+        let is_unknown = database.is_counting.load(Ordering::SeqCst);
+        is_unknown.then(|| Self::of_now(database)).transpose()
+    }
+
+    fn of_now(database: &Database) -> Result<Self, Error> {
         Ok(Self { instant: database.store.snapshot()? })
     }
 
@@ -34,7 +40,7 @@ impl Count {
     /// or updates the number after it.
     pub(super) fn begin_anew(database: &Database) -> Result<Self, Error> {
         let _locks = database.locks.all();
-        let count = Self::begin(database)?;
+        let count = Self::of_now(database)?;
         database.keys.store(0, Ordering::SeqCst);
         Ok(count)
     }
@@ -101,18 +107,5 @@ impl Access<'_> {
             count += 1;
         }
         Ok(count)
-    }
-
-    /// Updates the number after a failed write or sync: the batch may be in the store nevertheless.
-    pub(super) fn count_in_doubt(&self, batch: &Batch) {
-        let database = self.database;
-        match batch.is_in(&database.store) {
-            Ok(true) => drop(database.keys.fetch_add(batch.keys, Ordering::SeqCst)),
-            Ok(false) => {}
-            Err(_) => {
-                database.is_in_doubt.store(true, Ordering::SeqCst);
-                database.is_counting.store(true, Ordering::SeqCst);
-            }
-        }
     }
 }

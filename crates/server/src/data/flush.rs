@@ -4,9 +4,10 @@
 //! removed or stay. The parts of collections are left to the sweeper. The removals are synced now
 //! and then because they are in the log before writes that other clients wait for.
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::{Access, Entry};
 use super::keys::{self, Space};
+use super::records::Entry;
 use crate::fault::Fault;
 
 /// Keys locked at a time: at most about a millisecond of work.

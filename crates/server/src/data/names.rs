@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering;
 
 use levelhead::Snapshot;
 
-use super::database::{Access, Entry};
+use super::access::Access;
 use super::keys::{self, Space};
-use super::overlay::{Gives, Pair, Pairs};
-use super::records::{self, Head, Kind};
+use super::overlay::{Bounds, Gives, Pair, Pairs};
+use super::records::{self, Entry, Head, Kind};
 use crate::fault::Fault;
 
 /// Maximum number of passed notes to load for a walk over keys only.
@@ -60,9 +60,6 @@ pub(crate) struct Names<'a> {
     passed: Option<BTreeSet<Vec<u8>>>,
     places: Places<'a>,
 }
-
-/// Bounds of user keys.
-pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// A user key, with its record.
 pub(super) struct Place {

@@ -19,6 +19,9 @@ const TRIES: u32 = 100;
 /// A pair of a range, or the error of the read.
 pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), Error>;
 
+/// Bounds of a range of keys.
+pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// New values of store keys; `None` for deleted keys.
 type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
 
@@ -245,7 +248,7 @@ impl<'a> Pairs<'a> {
         store: &'a Store,
         overlay: Option<&Overlay>,
         steps: &'a Steps<'a>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         direction: Direction,
         gives: Gives,
     ) -> Self {
@@ -262,7 +265,7 @@ impl<'a> Pairs<'a> {
         instant: &Snapshot,
         overlay: Option<&Overlay>,
         steps: &'a Steps<'a>,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: Bounds<'_>,
         gives: Gives,
     ) -> Self {
         let stored = Stored::new(instant.range(bounds).over_at_most(steps.left()), gives);
@@ -271,11 +274,7 @@ impl<'a> Pairs<'a> {
         Self::new(walk, overlay, bounds)
     }
 
-    fn new(
-        walk: Walk<'a>,
-        overlay: Option<&Overlay>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> Self {
+    fn new(walk: Walk<'a>, overlay: Option<&Overlay>, (lower, upper): Bounds<'_>) -> Self {
         let mut changes = overlay.map(|overlay| overlay.within(lower, upper)).unwrap_or_default();
         if walk.direction == Direction::Down {
             changes.reverse();

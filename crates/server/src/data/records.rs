@@ -122,6 +122,29 @@ impl Head {
     }
 }
 
+/// The value of a key.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    String { value: Vec<u8>, expiry: Expiry },
+    Head(Head),
+}
+
+impl Entry {
+    pub(crate) fn expiry(&self) -> Expiry {
+        match self {
+            Self::String { expiry, .. } => *expiry,
+            Self::Head(head) => head.expiry,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::String { .. } => Kind::String,
+            Self::Head(head) => head.kind,
+        }
+    }
+}
+
 /// Decodes a number of the server's own records.
 pub(crate) fn decode_number(record: &[u8]) -> Result<u64, Fault> {
     let bytes: &[u8; 8] = record.try_into().map_err(|_| damaged("a number"))?;

@@ -1,9 +1,9 @@
 //! Renaming and copying of keys.
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::{Access, Entry};
 use super::keys::{self, Space};
-use super::records::{Head, Kind};
+use super::records::{Entry, Head, Kind};
 use crate::fault::Fault;
 
 /// Maximum bytes of a collection to copy, or of members to remove, in one command. More than a
@@ -79,7 +79,7 @@ impl Access<'_> {
 
     /// Copies all parts of a collection under a new collection id.
     fn copy_collection(&self, batch: &mut Batch, head: &Head, to: &[u8]) -> Result<(), Fault> {
-        let id = self.next_number()?;
+        let id = self.database.next_number()?;
         let spaces: &[Space] = match head.kind {
             Kind::Hash => &[Space::Field],
             Kind::SortedSet => &[Space::Member, Space::Score],

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::database::Access;
+use super::access::Access;
 use super::keys::{self, Space};
 use super::overlay::Direction;
 use super::records::Head;

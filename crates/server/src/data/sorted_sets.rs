@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::Access;
 use super::keys::{self, CollectionId, Space};
 use super::overlay::Direction;
 use super::records::{self, Head, Kind};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::{Access, Entry};
-use super::records::Expiry;
+use super::records::{Entry, Expiry};
 use crate::fault::Fault;
 
 /// The condition of SET.

@@ -11,8 +11,9 @@
 
 use levelhead::Durability;
 
+use super::access::Access;
 use super::batch::Batch;
-use super::database::{Access, Database};
+use super::database::Database;
 use super::keys::{self, CollectionId, Space};
 use crate::fault::Fault;
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use levelhead::{Durability, Store};
 
-use super::database::{Access, Database};
+use super::access::Access;
+use super::count::Count;
+use super::database::Database;
 use super::keys::Space;
 use super::overlay::Direction;
 use super::records::Kind;
@@ -58,7 +60,7 @@ impl Stand {
 
     fn database(&self) -> Database {
         let opened = Database::open(self.store(), self.clock.clone(), Durability::None);
-        opened.expect("it is ours").0
+        opened.expect("it is ours")
     }
 
     /// Returns the tombstones that ranges have stepped over since the store was opened.
@@ -298,8 +300,8 @@ fn uncounted_keys_are_walked_over() {
     drop(database);
     // The server was not closed cleanly.
     stand.open();
-    let opened = Database::open(stand.store(), stand.clock.clone(), Durability::None);
-    let (database, count) = opened.expect("it is ours");
+    let database = stand.database();
+    let count = Count::begin(&database).expect("there is room");
     let access = database.access();
     assert_eq!(access.count(), Ok(501));
     assert_eq!(access.delete(&[b"k1", b"h"]), Ok(2));
@@ -388,7 +390,7 @@ fn keys_are_counted_anew_while_others_write() {
             std::thread::Builder::new().spawn_scoped(scope, write).expect("a thread");
         }
         for _ in 0..20 {
-            let count = super::count::Count::begin_anew(&database).expect("there is room");
+            let count = Count::begin_anew(&database).expect("there is room");
             count.run(&database, &|| false).expect("it is whole");
         }
         is_over.store(true, ordering);

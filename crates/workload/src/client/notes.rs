@@ -10,7 +10,7 @@ use engine::Value;
 use runtime::{Handle, Nanos};
 
 use super::Stop;
-use super::phase::Ledger;
+use super::ledger::Ledger;
 use crate::oracle::{GetTicket, ScanSurprise, WriteTicket};
 use crate::record::Recorder;
 use crate::{ClientOptions, Mismatch, OpKind, RunReport};

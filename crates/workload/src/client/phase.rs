@@ -14,19 +14,12 @@ use std::rc::Rc;
 
 use runtime::{Handle, Nanos, Rng};
 
+use super::ledger::Ledger;
 use super::notes::{Failed, Notes};
 use super::pace::Schedule;
 use super::{ClientOptions, Pace, Stop};
-use crate::generator::InsertCounter;
 use crate::operation::{Action, Operation, OperationStream};
-use crate::oracle::Oracle;
 use crate::{KeyBuffer, KeyFormat, KvTarget, OpKind, RunReport, Scans};
-
-/// State that outlives a phase: the writes made.
-pub(crate) struct Ledger {
-    pub(crate) oracle: Oracle,
-    pub(crate) inserts: InsertCounter,
-}
 
 /// The work of a phase.
 pub(super) struct Plan {

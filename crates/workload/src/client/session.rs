@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use runtime::{Carrier, Handle, Nanos, Rng};
 
+use super::ledger::Ledger;
 use super::notes::Notes;
-use super::phase::{Ledger, Phase, Plan};
+use super::phase::{Phase, Plan};
 use super::replay::{KeysOfTrace, Replay};
 use super::{ClientOptions, Pace, RATES, Stop};
 use crate::generator::InsertCounter;

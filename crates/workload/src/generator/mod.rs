@@ -101,14 +101,6 @@ fn scrambled(workload: &CoreWorkload, theta: f64) -> Distribution {
     Distribution::Scrambled(ScrambledZipfian::new(workload.insert_start, items, theta))
 }
 
-/// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive like Java's `Math.abs`.
-pub(crate) fn fnv64(n: u64) -> u64 {
-    let hash = n.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
-    });
-    hash.cast_signed().unsigned_abs()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,12 +147,5 @@ mod tests {
         // 0.95 / 0.9697 of them.
         let recent = draws.iter().filter(|key| **key >= 143).count() as f64 / 1e5;
         assert!((recent - 0.9797).abs() < 0.005, "{recent}");
-    }
-
-    #[test]
-    fn fnv_is_ycsbs() {
-        // Java: Utils.fnvhash64(0), (1) and (1000).
-        assert_eq!(fnv64(0), 6_284_781_860_667_377_211);
-        assert_eq!(fnv64(1), 8_517_097_267_634_966_620);
     }
 }

@@ -8,8 +8,6 @@
 
 use runtime::Rng;
 
-use super::fnv64;
-
 /// YCSB's skew.
 pub(crate) const THETA: f64 = 0.99;
 
@@ -182,6 +180,14 @@ impl Latest {
     }
 }
 
+/// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive like Java's `Math.abs`.
+fn fnv64(n: u64) -> u64 {
+    let hash = n.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
+    });
+    hash.cast_signed().unsigned_abs()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,5 +298,12 @@ mod tests {
             let theory = 1.0 / zeta_by_sum(theta, newest + 1);
             assert!((share - theory).abs() < 0.008, "{theta}: {share}, theory {theory}");
         }
+    }
+
+    #[test]
+    fn fnv_is_ycsbs() {
+        // Java: Utils.fnvhash64(0), (1) and (1000).
+        assert_eq!(fnv64(0), 6_284_781_860_667_377_211);
+        assert_eq!(fnv64(1), 8_517_097_267_634_966_620);
     }
 }

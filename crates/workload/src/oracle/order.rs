@@ -107,7 +107,8 @@ impl KeyOrder {
 mod tests {
     use super::*;
     use crate::KeyDigits;
-    use crate::value::{KEY_LIMIT, unmix64};
+    use crate::unmix::unmix64;
+    use crate::value::KEY_LIMIT;
 
     fn formats() -> [KeyFormat; 3] {
         let binary = KeyFormat::with_digits("", 4, InsertOrder::Hashed, KeyDigits::Binary);

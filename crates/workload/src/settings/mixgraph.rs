@@ -1,9 +1,10 @@
 //! The settings of `db_bench`'s mixgraph, with its names. The defaults are the published fit of
 //! `ZippyDB` (Cao et al., FAST 2020). `db_bench`'s own defaults differ: they draw keys uniformly.
 
+use super::error::SettingsError;
 use super::reader::Reader;
-use super::{LengthDistribution, MAX_VALUE_BYTES, ScanLengths, SettingsError};
-use crate::value::KEY_LIMIT;
+use super::scans::{LengthDistribution, ScanLengths};
+use crate::value::{KEY_LIMIT, MAX_VALUE_BYTES};
 use crate::{FieldLengths, KeyRanges, Pareto, PowerLaw, TwoTermExponential};
 
 /// Length to which mixgraph extends shorter values, in bytes.

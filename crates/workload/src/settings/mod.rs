@@ -13,20 +13,25 @@
 mod error;
 mod ignored;
 mod known;
+mod mix;
 mod mixgraph;
 mod reader;
+mod requests;
+mod scans;
 
 pub use error::SettingsError;
 pub use known::property_names;
+pub use mix::Mix;
+pub use requests::RequestDistribution;
+pub use scans::{LengthDistribution, ScanEnd, ScanLengths, Scans};
 
 use serde::Serialize;
 
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::generator::is_ycsbs;
-use crate::value::KEY_LIMIT;
+use crate::value::{KEY_LIMIT, MAX_VALUE_BYTES};
 use crate::{
-    FieldLengths, InsertOrder, KeyDigits, KeyFormat, KeyRanges, Mix, Origin, Pareto, Properties,
-    ValueForm, ValueRecipe,
+    FieldLengths, InsertOrder, KeyDigits, KeyFormat, Origin, Properties, ValueForm, ValueRecipe,
 };
 use reader::Reader;
 
@@ -73,102 +78,8 @@ pub struct CoreWorkload {
     pub warnings: Vec<String>,
 }
 
-/// The distribution of operations over records.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestDistribution {
-    /// All records with the same probability.
-    Uniform,
-    /// A few very popular records, scattered over all keys, with YCSB's skew, 0.99.
-    Zipfian,
-    /// Zipfian with another skew.
-    ZipfianOf {
-        /// `zipfian.theta`: the record of rank i has probability proportional to `1 / i^theta`.
-        theta: f64,
-    },
-    /// Newer records are more popular, with YCSB's skew, 0.99.
-    Latest,
-    /// Latest with another skew.
-    LatestOf {
-        /// `zipfian.theta`: the record of age i has probability proportional to `1 / i^theta`.
-        theta: f64,
-    },
-    /// In order, cyclically.
-    Sequential,
-    /// A hot set gets most operations.
-    Hotspot {
-        /// `hotspotdatafraction`: the hot part of the records.
-        data_fraction: f64,
-        /// `hotspotopnfraction`: the part of the operations that goes to the hot set.
-        operation_fraction: f64,
-    },
-    /// Newer records are more popular, exponentially.
-    Exponential {
-        /// `exponential.percentile`: the part of the operations, in percent, that goes to the
-        /// newest records.
-        percentile: f64,
-        /// `exponential.frac`: the newest records, as a part of all.
-        fraction: f64,
-    },
-    /// Some ranges of keys are hot, and some keys within each, as in `db_bench`'s mixgraph.
-    /// Neighbours by number are neighbours by key if keys are ordered ([`InsertOrder::Ordered`]);
-    /// keys inserted by the run are not read.
-    KeyRanges(KeyRanges),
-}
-
-/// Settings of scans. A scan creates an iterator, seeks the drawn key, reads on, and destroys the
-/// iterator.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Scans {
-    /// Records per scan.
-    pub lengths: ScanLengths,
-    /// `scanbatch`: the most records to request at a time after the Seek. 1 means one Next per
-    /// record, more means bulk reads.
-    pub batch: u64,
-    /// `scanbound`: the end of a scan.
-    pub end: ScanEnd,
-}
-
-/// The end of a scan, unless the end of the store comes first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScanEnd {
-    /// Its length: a number of records is requested, as in YCSB.
-    Length,
-    /// An upper bound given to the iterator, which is then read to its end. The bound is the key
-    /// that many records further, so that earlier deletes make the scan shorter.
-    Bound,
-}
-
-/// Records per scan.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct ScanLengths {
-    /// `minscanlength`, in records. One more than `seeknexts` if that is set.
-    pub min: u64,
-    /// `maxscanlength`, or `mix_max_scan_len` for [`LengthDistribution::Pareto`], in records. One
-    /// more than `seeknexts` if that is set.
-    pub max: u64,
-    /// `scanlengthdistribution`.
-    pub distribution: LengthDistribution,
-}
-
-/// Distribution of lengths between their bounds.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LengthDistribution {
-    /// Uniform.
-    Uniform,
-    /// Short lengths are the most frequent.
-    Zipfian,
-    /// As in `db_bench`'s mixgraph: the excess over the shortest length is the drawn number modulo
-    /// the number of lengths.
-    Pareto(Pareto),
-}
-
 /// Most records and operations of a workload together: the limit of its key numbers.
 pub const MAX_RECORDS: u64 = KEY_LIMIT;
-/// Longest value in bytes.
-const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Longest key in bytes.
 const MAX_KEY_BYTES: u64 = 4096;
 /// Most records to request from an iterator at a time.

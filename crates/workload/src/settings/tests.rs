@@ -1,5 +1,5 @@
 use super::*;
-use crate::{PowerLaw, Properties, TwoTermExponential};
+use crate::{KeyRanges, Pareto, PowerLaw, Properties, TwoTermExponential};
 
 fn from(text: &str) -> Result<CoreWorkload, SettingsError> {
     CoreWorkload::from_properties(&Properties::parse("w", text).unwrap())

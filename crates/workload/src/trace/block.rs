@@ -9,25 +9,24 @@
 mod blkparse;
 mod iolog;
 mod msr;
+mod record;
 mod survey;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::BufRead;
 
-use runtime::Nanos;
 use serde::Deserialize;
 
-use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, detect, kv};
+use super::{LineParser, TraceError, TraceReader, Wrong};
 use blkparse::Blkparse;
 use iolog::Iolog;
 use msr::Msr;
+use record::Counts;
 
 pub use blkparse::Action;
+pub use record::{BlockOp, BlockRecord};
 pub use survey::BlockSurvey;
-
-/// Most bytes of a read or write.
-const MOST_DATA_BYTES: u64 = 1 << 30;
 
 /// A trace format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -64,83 +63,12 @@ impl BlockFormat {
             None
         }
     }
-
-    /// Detects the format of a trace by its beginning.
-    ///
-    /// # Errors
-    /// Returns [`TraceError`] if the input cannot be read or the format is unknown.
-    pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
-        let elsewhere = |line: &str| {
-            let format = kv::KvFormat::of(line)?;
-            Some(format!("{format}, which levelhead bench --trace takes"))
-        };
-        detect(origin, input, Self::of, &Self::ALL.map(|(_, name)| name), elsewhere)
-    }
 }
 
 impl fmt::Display for BlockFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// The type of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BlockOp {
-    /// Reads bytes.
-    Read,
-    /// Writes bytes.
-    Write,
-    /// Marks bytes as unused.
-    Trim,
-    /// Makes earlier writes durable; has no bytes.
-    Flush,
-}
-
-/// An operation of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BlockRecord {
-    /// Start, from the beginning of the trace.
-    pub at: Nanos,
-    /// Type.
-    pub op: BlockOp,
-    /// Offset of the first byte.
-    pub offset: u64,
-    /// Number of bytes, above 0; 0 for a flush.
-    pub bytes: u64,
-}
-
-impl BlockRecord {
-    fn flush(at: Nanos) -> Self {
-        Self { at, op: BlockOp::Flush, offset: 0, bytes: 0 }
-    }
-
-    /// Creates an operation on bytes. `text` is the line.
-    fn of_bytes(
-        at: Nanos,
-        op: BlockOp,
-        offset: u64,
-        bytes: u64,
-        text: &str,
-    ) -> Result<Self, Wrong> {
-        if op != BlockOp::Trim && bytes > MOST_DATA_BYTES {
-            return Err(Wrong::new(text, "reads and writes of up to 1 GiB"));
-        }
-        if offset.checked_add(bytes).is_none() {
-            return Err(Wrong::new(text, "an offset and a length that end within 16 EiB"));
-        }
-        Ok(Self { at, op, offset, bytes })
-    }
-}
-
-/// Counters of a parser.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    clock: Clock,
-    /// Files, devices or disks.
-    sources: Sources,
-    /// Lines of operations without effect.
-    left_out: u64,
 }
 
 /// A parser of any of the formats.

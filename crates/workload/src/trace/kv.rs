@@ -14,54 +14,29 @@
 //! A put has the value size of its line. Nothing expires: the TTL of Twitter's traces is ignored.
 //! Twitter's times are whole seconds; the operations of one second are spread evenly over it.
 
+mod format;
 mod keys;
+mod record;
 mod rocksdb;
 mod spread;
 mod survey;
 mod twitter;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::BufRead;
 
-use runtime::Nanos;
-use serde::Deserialize;
-
-use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, block, detect};
+use super::{LineParser, TraceError, TraceReader, Wrong};
+use record::Counts;
 use rocksdb::Rocksdb;
 use spread::Spread;
 use twitter::Twitter;
 
+pub use format::KvFormat;
 pub(crate) use keys::{KeyNumbers, Met};
+pub use record::{KvOp, KvRecord};
 pub use survey::KvSurvey;
 
-/// Most bytes of a key, as for the longest keys of workloads.
-const MOST_KEY_BYTES: u64 = 4096;
-/// Most bytes of a value.
-const MOST_VALUE_BYTES: u64 = 1 << 30;
-
-/// A trace format.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KvFormat {
-    /// CSV of Twitter's caches: timestamp,key,key size,value size,client id,operation,TTL.
-    Twitter,
-    /// RocksDB's trace in the human-readable form of `trace_analyzer`: key, type, column family,
-    /// value size, time.
-    Rocksdb,
-}
-
 impl KvFormat {
-    /// All formats with their names.
-    pub const ALL: [(Self, &'static str); 2] =
-        [(Self::Twitter, "twitter"), (Self::Rocksdb, "rocksdb")];
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
-        named.expect("all are listed").1
-    }
-
     /// Returns the format of a trace, by its first line.
     pub(super) fn of(line: &str) -> Option<Self> {
         if Twitter::is_line(line) {
@@ -72,110 +47,6 @@ impl KvFormat {
             None
         }
     }
-
-    /// Detects the format of a trace by its beginning.
-    ///
-    /// # Errors
-    /// Returns [`TraceError`] if the input cannot be read or the format is unknown.
-    pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
-        let elsewhere = |line: &str| {
-            let format = block::BlockFormat::of(line)?;
-            Some(format!("{format}, which levelhead device --replay takes"))
-        };
-        detect(origin, input, Self::of, &Self::ALL.map(|(_, name)| name), elsewhere)
-    }
-}
-
-impl fmt::Display for KvFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The type of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KvOp {
-    /// A get.
-    Get,
-    /// A put.
-    Put,
-    /// A get, and an unconditional put.
-    Merge,
-    /// A get, and a put if no value was found.
-    PutIfAbsent,
-    /// A get, and a put if a value was found.
-    PutIfPresent,
-    /// A delete.
-    Delete,
-}
-
-impl KvOp {
-    /// Returns whether it may put.
-    pub fn may_put(self) -> bool {
-        !matches!(self, Self::Get | Self::Delete)
-    }
-}
-
-/// An operation of a trace.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KvRecord {
-    /// Start, from the beginning of the trace.
-    pub at: Nanos,
-    /// Type.
-    pub op: KvOp,
-    /// The key as recorded.
-    pub key: Box<[u8]>,
-    /// The column family of the key.
-    pub family: u32,
-    /// Length of the original key, in bytes.
-    pub key_bytes: u32,
-    /// Length of the value that was put, or got if the trace records it, in bytes; else 0.
-    pub value_bytes: u32,
-}
-
-impl KvRecord {
-    /// Returns the length of the value that the key had before the trace, if this is the first
-    /// operation on it and the key existed: a value was got, or was changed. RocksDB's traces do
-    /// not record the results of gets: all of them are assumed to have found values of `otherwise`
-    /// bytes.
-    pub fn value_before(&self, format: KvFormat, otherwise: u32) -> Option<u32> {
-        match self.op {
-            KvOp::Get if format == KvFormat::Rocksdb => Some(otherwise),
-            KvOp::Get | KvOp::PutIfPresent => Some(self.value_bytes).filter(|bytes| *bytes > 0),
-            KvOp::Put | KvOp::Merge | KvOp::PutIfAbsent | KvOp::Delete => None,
-        }
-    }
-}
-
-/// Counters of a parser.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    clock: Clock,
-    /// Column families.
-    families: Sources,
-    largest_family: u32,
-    /// Operations that are not replayed, by type.
-    left_out: Vec<(&'static str, u64)>,
-}
-
-impl Counts {
-    fn leave_out(&mut self, what: &'static str) {
-        match self.left_out.iter_mut().find(|(name, _)| *name == what) {
-            Some((_, count)) => *count += 1,
-            None => self.left_out.push((what, 1)),
-        }
-    }
-}
-
-/// Returns the sizes of a key and a value, if they are valid.
-fn sizes(key: u64, value: u64, text: &str) -> Result<(u32, u32), Wrong> {
-    if key == 0 || key > MOST_KEY_BYTES {
-        return Err(Wrong::new(text, "a key of 1 to 4096 bytes"));
-    }
-    if value > MOST_VALUE_BYTES {
-        return Err(Wrong::new(text, "a value of up to 1 GiB"));
-    }
-    Ok((key as u32, value as u32))
 }
 
 /// A parser of any of the formats.

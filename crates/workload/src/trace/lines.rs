@@ -127,7 +127,7 @@ fn unreadable(origin: &str, error: &io::Error) -> TraceError {
 }
 
 /// Returns the first nonblank line of a trace, to detect its format.
-fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceError> {
+pub(super) fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceError> {
     let mut text = Vec::new();
     for lines in 0.. {
         let Some(line) = next_line(origin, &mut input, &mut text, lines)? else { break };
@@ -136,27 +136,6 @@ fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceErro
         }
     }
     Err(TraceError::Nothing { origin: origin.to_owned(), what: "it is empty".to_owned() })
-}
-
-/// Detects the format of a trace by `of`, which recognizes formats by the first line; `names` are
-/// the names of these formats. `elsewhere` returns the command that accepts a format which is none
-/// of these.
-pub(crate) fn detect<F>(
-    origin: &str,
-    input: impl BufRead,
-    of: impl Fn(&str) -> Option<F>,
-    names: &[&str],
-    elsewhere: impl Fn(&str) -> Option<String>,
-) -> Result<F, TraceError> {
-    let line = first_line(origin, input)?;
-    of(&line).ok_or_else(|| TraceError::UnknownFormat {
-        origin: origin.to_owned(),
-        found: shown(&line),
-        advice: elsewhere(&line).map_or_else(
-            || format!("give --trace-format ({})", names.join(", ")),
-            |who| format!("it looks like {who}"),
-        ),
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 
 pub mod block;
 mod clock;
+mod detect;
 mod error;
 mod fields;
 #[cfg(test)]
@@ -24,5 +25,5 @@ pub use lines::MOST_LINE_BYTES;
 
 pub(crate) use clock::Clock;
 pub(crate) use error::Wrong;
-pub(crate) use lines::{LineParser, TraceReader, detect};
+pub(crate) use lines::{LineParser, TraceReader};
 pub(crate) use sources::Sources;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::super::Wrong;
 use super::super::fields::whole;
-use super::{BlockOp, BlockRecord, Counts};
+use super::record::{BlockOp, BlockRecord, Counts};
 
 const SECTOR_BYTES: u64 = 512;
 const FIELDS: &str =

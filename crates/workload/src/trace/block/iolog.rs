@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::super::fields::whole;
 use super::super::{Clock, Wrong};
-use super::{BlockOp, BlockRecord, Counts};
+use super::record::{BlockOp, BlockRecord, Counts};
 
 const HEADERS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iolog"];
 const ACTIONS: &str =

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::super::Wrong;
 use super::super::fields::{by_commas, whole};
-use super::{BlockOp, BlockRecord, Counts};
+use super::record::{BlockOp, BlockRecord, Counts};
 
 const FIELDS: &str = "seven fields: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
 const TICK_NANOS: u128 = 100;

@@ -1,5 +1,7 @@
 //! Tests of traces as written by their tools, and of invalid lines.
 
+use runtime::Nanos;
+
 use super::*;
 
 const IOLOG_2: &str = "fio version 2 iolog

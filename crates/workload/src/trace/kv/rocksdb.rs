@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::super::Wrong;
 use super::super::fields::{small, whole};
-use super::{Counts, KvOp, KvRecord, sizes};
+use super::record::{Counts, KvOp, KvRecord, sizes};
 
 const FIELDS: &str =
     "five fields: key in hexadecimal digits, type, column family, value size, time in us";

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 
 use runtime::Nanos;
 
-use super::{KvRecord, TraceError};
+use super::super::TraceError;
+use super::record::KvRecord;
 
 #[derive(Debug)]
 pub(super) struct Spread<I> {

@@ -1,5 +1,7 @@
 //! Tests of traces as published and as written by tools, and of invalid lines.
 
+use runtime::Nanos;
+
 use super::*;
 
 const TWITTER: &str = "0,q:q:1:8WTfjZU14ee,17,213,4,get,0

@@ -9,7 +9,7 @@ use runtime::Nanos;
 
 use super::super::Wrong;
 use super::super::fields::whole;
-use super::{Counts, KvOp, KvRecord, sizes};
+use super::record::{Counts, KvOp, KvRecord, sizes};
 
 /// Resolution of the times.
 pub(super) const TICK: Nanos = Nanos::from_millis(1_000);

@@ -1,155 +1,32 @@
-//! `levelhead verify`, `repair` and `backup`.
+//! The result of `verify`, `repair` and `backup`: the damage found in a store.
 //!
 //! Exit codes are similar to those of `fsck`: 0 if all is well, 1 if something is damaged, 2 on any
 //! other error.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
-use clap::Args;
 use indicatif::ProgressBar;
-use levelhead::{Error, Finding, Report, Salvaged, Store, Verified};
+use levelhead::{Error, Finding, Report, Salvaged, Verified};
 use report::units::{bytes_text, count_text};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
-use super::place;
-use super::place::{Does, NewStore, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
-
-#[derive(Args)]
-pub(crate) struct VerifyArguments {
-    #[command(flatten)]
-    place: Place,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct RepairArguments {
-    #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
-    new: NewStore,
-    /// Directory for the new store; must not contain a store
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct BackupArguments {
-    #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
-    new: NewStore,
-    /// Directory for the copy; must not contain a store
-    #[arg(long, value_name = "DIR")]
-    to: PathBuf,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
-}
 
 /// Maximum number of findings in the table; JSON has all of them.
 const SHOWN: usize = 20;
 const CANNOT: u8 = 2;
 
-pub(crate) fn verify(arguments: &VerifyArguments) -> ExitCode {
-    let work = Work::begin("verify");
-    let outcome =
-        arguments.place.open(Does::Read).and_then(|store| Ok(store.verify(work.verified())?));
-    end(&work, outcome, arguments.json, "")
-}
-
-pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
-    let work = Work::begin("repair");
-    let (directories, options) =
-        (arguments.place.directories(), arguments.place.options_of_new(&arguments.new));
-    let outcome = place::check_is_no_file(&arguments.out).and_then(|()| {
-        let repaired = levelhead::repair(directories, &arguments.out, &options, work.progress());
-        repaired.map_err(|error| match error {
-            Error::Missing(_) if matches!(Store::is_in(directories), Ok(false)) => {
-                anyhow!("{} has no store, and nothing that is left of one", arguments.place)
-            }
-            // Formatted as text, because the advice of `error` to run a repair would be wrong here.
-            other => anyhow!("{other}"),
-        })
-    });
-    end(&work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
-}
-
-pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
-    let work = Work::begin("backup");
-    let options = arguments.place.options_of_new(&arguments.new);
-    let outcome = check_target(&arguments.place, &arguments.to).and_then(|()| {
-        let store = arguments.place.open(Does::Read)?;
-        let copied = store.checkpoint(&arguments.to, &options, work.progress());
-        copied.map_err(damage_ends_it)
-    });
-    let outcome = match outcome {
-        Err(error) if error.downcast_ref::<Refused>().is_some() => {
-            work.bar.finish_and_clear();
-            output::say(&output::why(&error));
-            return ExitCode::FAILURE;
-        }
-        other => other,
-    };
-    end(&work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
-}
-
-/// Refuses a target within the store's own directories: the copy would be lost together with them.
-fn check_target(place: &Place, to: &Path) -> anyhow::Result<()> {
-    place::check_is_no_file(to)?;
-    // The part of the path that exists.
-    let parents = to.ancestors().skip(1);
-    let Some(parent) = parents.into_iter().find_map(|path| path.canonicalize().ok()) else {
-        return Ok(());
-    };
-    let own = place.directories().iter().filter_map(|path| path.canonicalize().ok());
-    if own.into_iter().any(|own| parent.starts_with(own)) {
-        bail!("{} is within the store: name a directory elsewhere", to.display());
-    }
-    Ok(())
-}
-
-/// An error: a store cannot be copied because a part of it is damaged.
-#[derive(Debug)]
-struct Refused(Error);
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let error = &self.0;
-        write!(
-            f,
-            "{error}; a backup has all pairs or is none: delete what was begun, and see `levelhead verify` and `repair`"
-        )
-    }
-}
-
-impl std::error::Error for Refused {}
-
-fn damage_ends_it(error: Error) -> anyhow::Error {
-    match error {
-        Error::Damaged { .. } => Refused(error).into(),
-        other => other.into(),
-    }
-}
-
 /// The progress bar and the time of a command.
-struct Work {
-    bar: ProgressBar,
+pub(super) struct Work {
+    pub(super) bar: ProgressBar,
     stopwatch: Stopwatch,
 }
 
 impl Work {
-    fn begin(name: &str) -> Self {
+    pub(super) fn begin(name: &str) -> Self {
         let bar =
             progress::bar(&format!("{name} {{spinner}} {{human_pos}} pairs {{per_sec}}{{msg}}"), 0);
         progress::line_without(&bar, &format!("{name} ..."));
@@ -157,7 +34,7 @@ impl Work {
     }
 
     /// Returns a callback that shows the progress of `verify`: pairs first, then stripes.
-    fn verified(&self) -> impl FnMut(Verified) + use<> {
+    pub(super) fn verified(&self) -> impl FnMut(Verified) + use<> {
         let bar = self.bar.clone();
         move |verified| match verified {
             Verified::Pairs(pairs) => bar.set_position(pairs),
@@ -168,14 +45,20 @@ impl Work {
         }
     }
 
-    fn progress(&self) -> impl FnMut(u64) + use<> {
+    /// Returns a callback that shows the number of pairs.
+    pub(super) fn progress(&self) -> impl FnMut(u64) + use<> {
         let bar = self.bar.clone();
         move |pairs| bar.set_position(pairs)
     }
 }
 
 /// Prints the result and returns the exit code.
-fn end(work: &Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) -> ExitCode {
+pub(super) fn end(
+    work: &Work,
+    outcome: anyhow::Result<Report>,
+    as_json: bool,
+    what: &str,
+) -> ExitCode {
     work.bar.finish_and_clear();
     let printed = outcome.and_then(|report| {
         let text = if as_json {

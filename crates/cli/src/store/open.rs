@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use levelhead::{DirectoryState, Durability, Error, Options, Store, Windows};
+use levelhead::{DirectoryState, Error, Options, Store, Windows};
 
+use super::windows::{WindowsArguments, say_if_refused};
 use crate::{output, values};
 
 #[derive(Args)]
@@ -47,67 +48,6 @@ pub(crate) enum Does {
     Read,
     /// The command may change the store.
     Write,
-}
-
-/// Flags of the windows of a store over several directories.
-#[derive(Args)]
-pub(crate) struct WindowsArguments {
-    /// Keep reads fast during background writes of a store over three or more directories
-    ///
-    /// The store writes in the background to one directory at a time. Data in that directory is
-    /// meanwhile rebuilt from the others.
-    #[arg(long, value_enum, default_value = "off")]
-    windows: WindowsArgument,
-    /// Memory for writes that wait for the turn of their directory (with --windows)
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "128MiB",
-        value_parser = values::bytes(1..=1 << 40)
-    )]
-    plm_cache: u64,
-}
-
-/// The component that keeps the windows of a store's directories.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum WindowsArgument {
-    /// No windows
-    Off,
-    /// By the store, on any directories
-    Rails,
-    /// By the drives, with NVMe's Predictable Latency Mode; if a drive lacks it, there are no
-    /// windows, and a warning is printed
-    Plm,
-}
-
-impl From<WindowsArgument> for Windows {
-    fn from(argument: WindowsArgument) -> Self {
-        match argument {
-            WindowsArgument::Off => Self::Off,
-            WindowsArgument::Rails => Self::Rails,
-            WindowsArgument::Plm => Self::Plm,
-        }
-    }
-}
-
-impl WindowsArguments {
-    /// Returns `options` with these windows.
-    pub(crate) fn added_to(&self, mut options: Options) -> Options {
-        options.windows = self.windows.into();
-        options.plm_cache_bytes = self.plm_cache;
-        options
-    }
-}
-
-/// Prints why a store has no windows although they were requested.
-pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
-    if windows == Windows::Off {
-        return;
-    }
-    let statistics = store.statistics();
-    if statistics.windows.is_none() {
-        statistics.troubles.iter().for_each(|trouble| output::say(trouble));
-    }
 }
 
 /// Returns an error if `path` exists and is no directory.
@@ -162,6 +102,16 @@ pub(crate) fn say_what_is_lost(store: &Store, does: Does) {
         let directory = directory.display();
         output::say(&format!("{directory} lacks what was written without it{fills}"));
     }
+}
+
+/// Warns that a store of `levelhead serve` encodes its keys differently. `so` is the consequence.
+pub(super) fn say_if_served(store: &Store, so: &str) -> anyhow::Result<()> {
+    if server::is_served(store)? {
+        output::say(&format!(
+            "this store is served to clients of Redis, and its keys have a byte in front that says what they are (docs/serve.md): {so}"
+        ));
+    }
+    Ok(())
 }
 
 /// Flags of a store that is created.
@@ -298,30 +248,6 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let paths: Vec<String> = self.store.iter().map(|path| path.display().to_string()).collect();
         f.write_str(&paths.join(", "))
-    }
-}
-
-/// When a write is acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum DurabilityArgument {
-    /// Once it is durable, in a commit group of its own
-    Each,
-    /// Once it is durable, in a commit group with concurrent writes
-    Group,
-    /// At once; it is written to the drive a millisecond later
-    Interval,
-    /// At once; it is written to the drive with its memtable
-    None,
-}
-
-impl From<DurabilityArgument> for Durability {
-    fn from(argument: DurabilityArgument) -> Self {
-        match argument {
-            DurabilityArgument::Each => Self::Each,
-            DurabilityArgument::Group => Self::Group,
-            DurabilityArgument::Interval => Self::Interval,
-            DurabilityArgument::None => Self::None,
-        }
     }
 }
 
