@@ -3,7 +3,7 @@
 //! ```text
 //!  open ......... a new store, or one whose memory was dumped
 //!  reopen ....... from manifest and WAL, where memory was lost
-//!  scan ......... finds both on the medium
+//!  scan, found .. finds both on the medium
 //!  replay ....... writes of the WAL become memtables
 //!  unreadable, unneeded .. unreadable pages of both, and the proof that they are not needed
 //!  dump, tree_dump ....... memory that capacitors save: the common part, and that of a tree
@@ -11,6 +11,7 @@
 //! ```
 
 pub(crate) mod dump;
+pub(crate) mod found;
 pub(crate) mod open;
 pub(crate) mod parked;
 pub(crate) mod reopen;

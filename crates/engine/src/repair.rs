@@ -9,6 +9,7 @@
 //! An empty page was never written. On a medium with redundancy, an extent whose pages are all
 //! unreadable was never opened.
 
+mod asking;
 pub(crate) mod tree;
 pub(crate) mod versions;
 

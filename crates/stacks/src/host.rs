@@ -12,6 +12,7 @@
 //! (`volume::Volume`); with several sets the last one may be reserved for the journal. Cost of an
 //! operation in simulation: those of the index and the drive, and one timer.
 
+mod arrangement;
 mod get_times;
 mod journal;
 mod profile;
@@ -19,9 +20,10 @@ mod storage;
 mod store;
 mod windows;
 
+pub use arrangement::Arrangement;
 pub use get_times::{Band, GetTimes};
 pub use journal::{JournalPlace, Media};
 pub use profile::{Files, HostProfile, Memory, Processor};
-pub use storage::{Arrangement, MAX_PARTITIONS, Sets, Storage, StorageError};
+pub use storage::{MAX_PARTITIONS, Sets, Storage, StorageError};
 pub use store::{HostIterator, HostStore, StoreOptions};
 pub use windows::WindowPolicy;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   submit ......... an operation reaches its die                 (submit.rs)
-//!    |               its submitter awaits it                       (in_flight.rs)
+//!    |               its submitter awaits it                       (device.rs)   
 //!    `- attend ..... the die starts its next operation             (attend.rs)
 //!        |- reads .. command, sense, page register, transfer       (reads.rs)
 //!        |- array .. program or erase, suspended, resumed, done    (array_steps.rs)
@@ -15,28 +15,27 @@
 mod array_steps;
 mod attend;
 mod bus;
-mod in_flight;
 mod reads;
 mod submit;
 mod timers;
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
 
 use runtime::{Carrier, Handle, IoClass, PageImage, Rng};
 
 use super::array::NandArray;
 use super::channel::Channel;
 use super::die::Die;
-use super::operation::{OperationTable, Request};
+use super::operation::{OperationId, OperationTable, Outcome, Request};
 use super::profile::{Durations, ErrorModel};
 use super::stats::FlashStats;
-use super::{BlockAddress, FlashProfile, Geometry, PageAddress};
-use crate::nand::device::in_flight::InFlight;
+use super::{BlockAddress, FlashProfile, Geometry, PageAddress, ReadError};
 
 pub(crate) use crate::nand::device::array_steps::apply;
-pub use crate::nand::device::in_flight::PageReading;
 
 /// A drive's flash. Clones are handles to the same flash.
 #[derive(Clone)]
@@ -246,5 +245,61 @@ impl Flash {
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
+    }
+}
+
+/// The future of a read. Dropping it does not stop the operation.
+#[must_use = "the read goes on without it, but nobody learns what it brought"]
+pub struct PageReading(InFlight);
+
+impl Future for PageReading {
+    type Output = Result<PageImage, ReadError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0)
+            .poll(cx)
+            .map_ok(|page| page.expect("a read that did not fail brings a page"))
+    }
+}
+
+/// The future of an operation. Dropping it does not stop the operation.
+struct InFlight {
+    inner: Rc<Inner>,
+    id: OperationId,
+    is_taken: bool,
+}
+
+impl Future for InFlight {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let Self { inner, id, is_taken } = &mut *self;
+        let operations = &mut inner.state.borrow_mut().operations;
+        let operation = operations.get(*id);
+        if let Some(outcome) = operation.outcome.take() {
+            *is_taken = true;
+            operations.remove(*id);
+            return Poll::Ready(outcome);
+        }
+        match &mut operation.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            empty => *empty = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if self.is_taken {
+            return;
+        }
+        let operations = &mut self.inner.state.borrow_mut().operations;
+        let operation = operations.get(self.id);
+        if operation.outcome.is_some() {
+            operations.remove(self.id);
+        } else {
+            operation.is_abandoned = true;
+        }
     }
 }

@@ -14,6 +14,7 @@
 mod collect;
 mod flush;
 mod jobs;
+mod pace;
 mod paging;
 mod place;
 mod power;

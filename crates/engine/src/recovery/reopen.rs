@@ -9,8 +9,8 @@
 
 use std::rc::Rc;
 
+use super::found::Scan;
 use super::open::Setup;
-use super::scan::Scan;
 use super::tree_dump;
 use crate::engine::{Engine, Inner};
 use crate::error::OpenError;

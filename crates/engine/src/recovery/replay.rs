@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use super::scan::{Found, FoundLog, Scan, of_read};
+use super::found::{Found, FoundLog, Scan};
+use super::scan::of_read;
 use crate::error::OpenError;
 use crate::format::codec::Reader;
 use crate::format::object::Sequence;

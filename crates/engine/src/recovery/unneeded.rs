@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::IoClass;
 
-use super::scan::{First, Found, whole};
+use super::found::{First, Found};
+use super::scan::whole;
 use super::unreadable::Unreadable;
 use crate::error::OpenError;
 use crate::format::page::PageKind;

@@ -16,12 +16,12 @@
 //! Nothing is written to the medium. Memory: see [`Versions`], plus the keys that have to be
 //! listed.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::vec;
 
 use runtime::PageImage;
 
+use super::asking::{Asking, Said};
 use super::{ManifestGroup, Saved, Standing, Survey, Versions};
 use crate::engine::{Engine, Inner};
 use crate::error::OpenError;
@@ -96,32 +96,6 @@ struct ReadSegment {
     page: PageNo,
     image: PageImage,
     first_key: Box<[u8]>,
-}
-
-/// The state of a walk through the index from the top.
-#[derive(Default)]
-struct Asking {
-    /// Keys without a readable version, and the entry of the topmost level that has them.
-    missing: BTreeMap<Box<[u8]>, Said>,
-    /// Keys with only an older version left.
-    older: Vec<Box<[u8]>>,
-    /// Damaged parts of the levels walked so far.
-    unknown: Vec<IndexPart>,
-}
-
-/// A level's entry of a key.
-#[derive(Clone, Copy)]
-struct Said {
-    is_live: bool,
-    /// Whether all levels above were readable.
-    is_certain: bool,
-}
-
-impl Asking {
-    /// Whether a level walked so far may have the key in an unreadable part.
-    fn is_unknown(&self, key: &[u8]) -> bool {
-        self.unknown.iter().any(|part| part.covers(key))
-    }
 }
 
 impl<M: Medium> Engine<M> {

@@ -8,49 +8,14 @@ use block::{BLOCK_BYTES, BlockDevice};
 use drives::ssd::SsdProfile;
 use engine::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
-use serde::{Deserialize, Serialize};
 use volume::layout::Stripes;
 use volume::windows::WindowOptions;
 use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Reuse, Volume, VolumeError};
 
+use super::arrangement::Arrangement;
 use super::journal::{JournalPlace, Media};
 use super::profile::HostProfile;
 use super::windows::WindowPolicy;
-
-/// The layout of a store's data on the sets of a drive, except a set reserved for the journal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrangement {
-    /// On the only set.
-    Plain,
-    /// Striped over all sets, without redundancy.
-    Striped,
-    /// Striped over all sets, with rotated parity: survives the loss of one set.
-    Parity,
-    /// A copy on every set.
-    Mirrored,
-}
-
-impl Arrangement {
-    /// All layouts and their names.
-    pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Plain, "plain"),
-        (Self::Striped, "striped"),
-        (Self::Parity, "parity"),
-        (Self::Mirrored, "mirrored"),
-    ];
-
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
-        named.expect("all of them are there").1
-    }
-
-    /// Returns the default layout of data on this many sets.
-    pub fn of_sets(sets: u32) -> Self {
-        if sets == 1 { Self::Plain } else { Self::Striped }
-    }
-}
 
 /// The sets of a drive by their use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,8 +4,10 @@ use std::{fmt, io};
 
 use engine::{NotAtRest, OpenError};
 
-use super::stream::VERSION;
 use crate::kvssd::setup::SetupError;
+
+/// Version of the format; increases when the format of the saved data changes.
+pub(super) const VERSION: u32 = 4;
 
 /// Why a drive was not saved.
 #[derive(Debug)]

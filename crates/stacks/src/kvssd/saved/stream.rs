@@ -11,11 +11,9 @@
 use std::io;
 use std::io::{Read, Write};
 
-use super::error::SavedError;
+use super::error::{SavedError, VERSION};
 
 const MAGIC: &[u8; 8] = b"LHDRIVE\n";
-/// Version of the format; increases when the format of the saved data changes.
-pub(super) const VERSION: u32 = 3;
 const FRAME_BYTES: usize = 1 << 20;
 
 /// Writes parts to a file.
