@@ -3,7 +3,7 @@
 //! One Put: wait for room, charge the processor, insert into the active memtable; a full memtable
 //! is frozen and flushed by a task (`flush`). One Get: memtables, then the levels in memory, then
 //! at most one meta segment per level that is not pinned, then the page with the value. Compaction
-//! and garbage collection are separate tasks (`compaction`, `collect`).
+//! and garbage collection are separate tasks (`compaction`, `gc`).
 //!
 //! Invariants: a key's newest entry is the first one found in top-down order (active memtable,
 //! frozen ones newest first, L1, L2, ...); a page is released only when no version in use and no
@@ -36,8 +36,8 @@ use crate::options::surroundings::Surroundings;
 use crate::options::{IteratorOptions, Options};
 use crate::planted::Planted;
 use crate::read::caches::Caches;
-use crate::read::get::Located;
 use crate::read::get_outside::Done;
+use crate::read::locate::Located;
 use crate::sizing::pair::Pair;
 use crate::sizing::{LevelPlan, Room, SizingInput, input_for};
 use crate::space::{Lack, PageStore};

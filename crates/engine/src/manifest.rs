@@ -36,8 +36,8 @@ use crate::format::codec::{Reader, Writer};
 use crate::format::page::PageKind;
 use crate::medium::{ExtentId, Medium, Shape, Stream};
 use crate::space::PageStore;
-use crate::wal::groups;
-use crate::wal::groups::GroupId;
+use crate::wal::group_pages;
+use crate::wal::group_pages::GroupId;
 
 /// The start of a run of a store. A run lasts from an opening of the store to the power cut that
 /// ends it. Groups of earlier runs from this number on were torn, or looked torn to the recovery.
@@ -254,7 +254,7 @@ impl Manifest {
         let id = GroupId { epoch: self.epoch.get(), number: self.next.get() };
         self.next.set(id.number + 1);
         let payload = store.shape.payload_bytes;
-        let pages = groups::encode(PageKind::Manifest, id, bytes, 0, payload);
+        let pages = group_pages::encode(PageKind::Manifest, id, bytes, 0, payload);
         let expected = pages_of(&store.shape, bytes.len() as u64);
         let taken = store.in_units(pages.len() as u32);
         assert_eq!(taken, expected, "a group takes other pages than were set aside for it");
@@ -302,7 +302,7 @@ fn edits_after(shape: &Shape, pages: u32) -> u32 {
 
 /// Returns the pages of a group of `bytes` bytes, in whole append units.
 fn pages_of(shape: &Shape, bytes: u64) -> u32 {
-    shape.in_units(groups::pages_of(bytes, shape.payload_bytes))
+    shape.in_units(group_pages::pages_of(bytes, shape.payload_bytes))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Gets, and the reads below them.
 //!
 //! ```text
-//!  get ........... a Get inside the runtime
+//!  locate ........ the place of a key's value: memtables, levels, caches
 //!  get_outside ... a Get whose read the caller does itself, on its own thread
 //!  search ........ the levels from the top, until a page must be read
 //!  filter, filter_sizes .. Bloom filters of segments
@@ -18,8 +18,8 @@ pub(crate) mod caches;
 pub(crate) mod draw;
 pub(crate) mod filter;
 pub(crate) mod filter_sizes;
-pub(crate) mod get;
 pub(crate) mod get_outside;
+pub(crate) mod locate;
 pub(crate) mod pages;
 pub(crate) mod search;
 pub(crate) mod segments;

@@ -30,8 +30,8 @@ use crate::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo};
 use crate::repair::versions::{Place, Version};
 use crate::space::PageStore;
-use crate::wal::groups;
-use crate::wal::groups::{GroupId, GroupPage};
+use crate::wal::group_pages;
+use crate::wal::group_pages::{GroupId, GroupPage};
 use crate::wal::records::read_record;
 
 /// The number of pages read at a time.
@@ -292,9 +292,9 @@ impl<M: Medium> PageStore<M> {
         let mut found = Vec::with_capacity(pages.len());
         for page in pages {
             let image = self.whole_page(*page).await?;
-            found.push(groups::decode(&image, PageKind::Log)?);
+            found.push(group_pages::decode(&image, PageKind::Log)?);
         }
-        groups::joined(&found)
+        group_pages::joined(&found)
     }
 
     /// Returns the pairs of part `step`; `None` after the last part. The first parts are the log
@@ -361,9 +361,9 @@ fn add_journal(
     log: &mut Vec<(PageNo, GroupPage)>,
     manifest: &mut Vec<GroupPage>,
 ) {
-    if let Some(part) = groups::decode(image, PageKind::Log) {
+    if let Some(part) = group_pages::decode(image, PageKind::Log) {
         log.push((page, part.without_part()));
-    } else if let Some(part) = groups::decode(image, PageKind::Manifest) {
+    } else if let Some(part) = group_pages::decode(image, PageKind::Manifest) {
         manifest.push(part);
     }
 }
@@ -394,7 +394,7 @@ fn manifest_groups(pages: Vec<GroupPage>) -> Vec<ManifestGroup> {
     }
     let group = |(id, writings): (GroupId, BTreeMap<_, BTreeMap<u32, GroupPage>>)| {
         let joined = |pages: BTreeMap<u32, GroupPage>| {
-            groups::joined(&pages.into_values().collect::<Vec<_>>())
+            group_pages::joined(&pages.into_values().collect::<Vec<_>>())
         };
         let mut bytes = writings.into_values().find_map(joined);
         let mut run = 0;

@@ -6,10 +6,10 @@
 //! lost at any instant.
 //!
 //! ```text
-//!  log ...... the WAL: group commit
-//!  groups ... encoding of pages in groups that are valid as a whole or not at all
-//!  records .. encoding of writes
-//!  extents .. the extents of WAL and manifest
+//!  log .......... the WAL: group commit
+//!  group_pages .. encoding of pages in groups that are valid as a whole or not at all
+//!  records ...... encoding of writes
+//!  extents ...... the extents of WAL and manifest
 //! ```
 //! WAL and manifest use extents of their own from the common pool, so that these wear like all
 //! others. Their places are not recorded anywhere: each extent of theirs begins with a page that
@@ -17,7 +17,7 @@
 //! medium that holds nothing else (`PageStore::set_journal`).
 
 pub(crate) mod extents;
-pub(crate) mod groups;
+pub(crate) mod group_pages;
 pub(crate) mod log;
 pub(crate) mod records;
 

@@ -31,24 +31,25 @@ mod hashes;
 mod help;
 mod keyspace;
 mod parse;
-mod ranges;
 mod room;
 mod scans;
 mod scripts;
 mod server;
 pub(crate) mod session;
+mod sorted_set_ranges;
 mod sorted_sets;
 mod strings;
 mod table;
 mod transactions;
 
+use command::{Call, Spec, say};
+use session::Session;
+use table::COMMANDS;
+
 use crate::data::access::Access;
 use crate::fault::Outcome;
 use crate::resp::Reply;
 use crate::state::State;
-use command::{Call, Spec, say};
-use session::Session;
-use table::COMMANDS;
 
 /// Executes a command, or queues it inside MULTI. Writes the reply, unless the step budget was
 /// exceeded. Returns the command's spec, if the command is known.

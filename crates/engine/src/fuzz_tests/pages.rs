@@ -10,8 +10,8 @@ use crate::format::value::Value;
 use crate::format::{data_page, page};
 use crate::medium::PageNo;
 use crate::specimens::{IS, SHAPE, keys, pointers, sealed, value};
-use crate::wal::groups;
-use crate::wal::groups::GroupId;
+use crate::wal::group_pages;
+use crate::wal::group_pages::GroupId;
 
 /// Joins parts, each preceded by its length: several pages as one input.
 fn joined(parts: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
@@ -173,16 +173,16 @@ fn fuzz_groups() {
         for number in 4..4 + rng.below(4) {
             let id = GroupId { epoch: rng.below(3) as u32, number };
             let bytes = testkit::fuzz::noise(rng);
-            pages.extend(groups::encode(PageKind::Log, id, &bytes, rng.below(3_000), 300));
+            pages.extend(group_pages::encode(PageKind::Log, id, &bytes, rng.below(3_000), 300));
         }
         joined(pages.into_iter().map(sealed))
     };
     fuzz("fuzz_groups", &reseal_each, &encoding, &|bytes| {
         let pages = split(bytes);
-        let decode = |page: &Vec<u8>| groups::decode(&PageImage::new(page), PageKind::Log);
+        let decode = |page: &Vec<u8>| group_pages::decode(&PageImage::new(page), PageKind::Log);
         let decoded: Vec<_> = pages.iter().filter_map(decode).collect();
         for takes_torn in [false, true] {
-            let found = groups::assemble(decoded.clone(), 4, takes_torn);
+            let found = group_pages::assemble(decoded.clone(), 4, takes_torn);
             let held: usize = found.whole.iter().map(Vec::len).sum();
             assert!(held <= bytes.len() && found.whole.len() <= decoded.len());
         }

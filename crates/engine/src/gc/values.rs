@@ -2,7 +2,7 @@
 //!
 //! Objects that the index still refers to are re-inserted into the memtable, so that no index page
 //! is rewritten for them (`PinK`, slide "Optimizing GC by reinserting valid data to LSM-tree");
-//! meta pages are copied (`collect_segments`).
+//! meta pages are copied (`segments`).
 //!
 //! To find out whether an object is live, the index is searched from the top, unpinned levels
 //! included (the published code leaves those out). The search is repeated at the moment of
@@ -37,7 +37,7 @@ const MOST_HELD: usize = 2;
 /// The largest live share of a meta extent that is worth copying, as long as other victims exist.
 /// Segments are rewritten sooner than objects, so meta extents become empty by themselves. With
 /// this limit meta extents hold at most half as much garbage as live segments, and clients leave
-/// room for that much (`front/freeing.rs`); with more garbage, clients would stop when free extents
+/// room for that much (`write/freeing.rs`); with more garbage, clients would stop when free extents
 /// run out instead of being paced.
 pub(crate) const WORTH_COPYING: f64 = 2.0 / 3.0;
 

@@ -25,7 +25,7 @@ use runtime::{JoinHandle, Nanos, PageImage};
 
 use super::cursor::{Cursors, Direction, Target};
 use super::snapshot::{Hold, Snapshot};
-use super::value_reads::{Fetch, Pages};
+use super::value_reads::{Fetch, Item, Pages};
 use crate::effort::Effort;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;
@@ -33,7 +33,6 @@ use crate::format::entry::Mapping;
 use crate::format::value::Value;
 use crate::iterate::iterator::buffer::Buffer;
 use crate::iterate::iterator::readahead::Readahead;
-use crate::iterate::value_reads::Item;
 use crate::medium::Medium;
 use crate::operations::check_key;
 use crate::options::IteratorOptions;

@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::format::value::Value;
 use crate::medium::{Medium, PageNo};
 use crate::operations::{Reads, check_key};
-use crate::read::get::Located;
+use crate::read::locate::Located;
 
 /// A part of an index: the keys of a level in pages that are read together.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use runtime::{IoClass, PageImage, mix64};
 
 use super::cache::{Access, Cache, Key};
 use super::filter::key_hash;
-use super::get::Located;
+use super::locate::Located;
 use super::search::{Pending, Step, look_in};
 use crate::effort::Effort;
 use crate::engine::Inner;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use runtime::{IoClass, Nanos, PageImage, Rng};
 
-use super::get::Located;
+use super::locate::Located;
 use crate::effort::Effort;
 use crate::engine::{Engine, Inner};
 use crate::error::EngineError;

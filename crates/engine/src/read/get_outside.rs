@@ -13,7 +13,7 @@ use std::sync::Arc;
 use runtime::{Mutex, PageImage};
 
 use super::cache::Access;
-use super::get::Located;
+use super::locate::Located;
 use super::search::search;
 use super::value_outside::{ReadValue, ValueRead};
 use crate::effort::Effort;

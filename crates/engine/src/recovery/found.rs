@@ -9,8 +9,8 @@ use crate::error::OpenError;
 use crate::format::page::{Identity, PageKind, StoreId};
 use crate::medium::{ExtentId, MediumError, PageNo, Stream};
 use crate::planted::{Fault, Planted};
-use crate::wal::groups;
-use crate::wal::groups::{FoundGroup, GroupPage, Groups};
+use crate::wal::group_pages;
+use crate::wal::group_pages::{FoundGroup, GroupPage, Groups};
 
 /// An extent as found by the scan.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ impl Scan {
         let places: Vec<(ExtentId, u64)> = log.iter().map(|(id, p)| (*id, p.id.number)).collect();
         let pages = log.into_iter().map(|(_, page)| page);
         let Groups { whole, has_gap } =
-            groups::find(pages, from, self.planted.has(Fault::TakeTornGroup));
+            group_pages::find(pages, from, self.planted.has(Fault::TakeTornGroup));
         if has_gap {
             return Err(OpenError::DamagedJournal("a page of the log is missing"));
         }

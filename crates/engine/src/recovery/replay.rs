@@ -13,7 +13,7 @@ use crate::manifest::{Manifest, RunStart};
 use crate::medium::{ExtentId, Medium, MediumError, Stream};
 use crate::planted::Fault;
 use crate::space::PageStore;
-use crate::wal::groups::FoundGroup;
+use crate::wal::group_pages::FoundGroup;
 use crate::wal::log::Log;
 use crate::wal::records::read_record;
 use crate::wal::{Flushed, LogSync};

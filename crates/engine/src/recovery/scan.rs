@@ -19,8 +19,8 @@ use crate::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::space::{MOST_FIRST_RUN, PageStore};
-use crate::wal::groups;
-use crate::wal::groups::{GroupPage, Groups};
+use crate::wal::group_pages;
+use crate::wal::group_pages::{GroupPage, Groups};
 
 /// Converts a read error into the reason why the store cannot be opened.
 pub(crate) fn of_read(error: MediumError) -> OpenError {
@@ -347,7 +347,7 @@ impl<M: Medium> PageStore<M> {
                     other => other?,
                 };
                 blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
-                let decoded = image.and_then(|image| groups::decode(&image, first.kind));
+                let decoded = image.and_then(|image| group_pages::decode(&image, first.kind));
                 pages.extend(decoded.map(|part| (page, part)));
             }
         }
@@ -413,7 +413,7 @@ fn newest_epoch(
         epochs.entry(page.id.epoch).or_default().push(page.clone());
     }
     while let Some((epoch, pages)) = epochs.pop_last() {
-        let groups = groups::assemble(pages, 0, takes_torn);
+        let groups = group_pages::assemble(pages, 0, takes_torn);
         if groups.has_gap {
             return Err(OpenError::DamagedJournal("a page of the manifest is missing"));
         }

@@ -12,8 +12,8 @@ use crate::error::OpenError;
 use crate::format::page::PageKind;
 use crate::medium::{ExtentId, Medium, PageNo};
 use crate::space::PageStore;
-use crate::wal::groups;
-use crate::wal::groups::GroupPage;
+use crate::wal::group_pages;
+use crate::wal::group_pages::GroupPage;
 
 impl<M: Medium> PageStore<M> {
     /// Checks that the unreadable pages of the manifest belong to earlier epochs than the one in
@@ -71,7 +71,7 @@ impl<M: Medium> PageStore<M> {
         for page in (0..self.shape.pages_per_extent).map(|index| self.shape.page(id, index)) {
             let Ok(image) = self.medium.read(page, IoClass::Journal).await else { continue };
             if whole(&image, page).is_some_and(|found| is_of_opening(&found)) {
-                let own = groups::decode(&image, PageKind::Manifest);
+                let own = group_pages::decode(&image, PageKind::Manifest);
                 return own.is_some_and(|own| own.id.epoch < epoch);
             }
         }

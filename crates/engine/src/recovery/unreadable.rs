@@ -16,7 +16,7 @@ use crate::error::OpenError;
 use crate::format::page::PageFault;
 use crate::medium::{MediumError, PageNo};
 use crate::planted::{Fault, Planted};
-use crate::wal::groups::{GroupId, GroupPage};
+use crate::wal::group_pages::{GroupId, GroupPage};
 
 /// An unreadable page of a WAL or manifest extent. If it is the first page, the rest of the extent
 /// is unreadable too.
@@ -106,7 +106,7 @@ fn are_of_one_writer(found: &[(PageNo, GroupPage)]) -> bool {
 mod tests {
     use super::*;
     use crate::format::page::{PageKind, finish};
-    use crate::wal::groups::{decode, encode};
+    use crate::wal::group_pages::{decode, encode};
     use runtime::PageImage;
 
     const PAYLOAD: u32 = 108;

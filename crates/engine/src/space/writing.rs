@@ -191,7 +191,7 @@ impl<M: Medium> PageStore<M> {
     /// then durable, unless edits sync them, and nothing refers to them yet.
     ///
     /// `urgency` is evaluated before each append and sets the width of the window
-    /// (`store/pacing.rs`).
+    /// (`pacing`).
     ///
     /// A group of index pages is handed out without an await, because other tasks write to the same
     /// stream. Each group may reach the end of an extent.

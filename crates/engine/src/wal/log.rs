@@ -16,9 +16,9 @@ use std::rc::Rc;
 
 use runtime::{Nanos, Notify};
 
-use super::groups::GroupId;
+use super::group_pages::GroupId;
 use super::records::Records;
-use super::{LogSync, groups};
+use super::{LogSync, group_pages};
 use crate::error::EngineError;
 use crate::format::object;
 use crate::format::object::Sequence;
@@ -163,16 +163,16 @@ impl<M: Medium> Log<M> {
 
     /// Returns the bytes of writes that fill a program, or a run of programs.
     fn bytes_of_run(&self) -> u64 {
-        groups::room(self.store.shape.payload_bytes) as u64 * u64::from(self.store.run_pages)
+        group_pages::room(self.store.shape.payload_bytes) as u64 * u64::from(self.store.run_pages)
     }
 
     /// Returns the pages of a full group.
     fn long_group(&self) -> u32 {
         let PageStore { run_pages, shape, .. } = &*self.store;
         if *run_pages > shape.append_unit {
-            (RUNS_OF_GROUP * run_pages).min(groups::LONG_GROUP)
+            (RUNS_OF_GROUP * run_pages).min(group_pages::LONG_GROUP)
         } else {
-            groups::LONG_GROUP
+            group_pages::LONG_GROUP
         }
     }
 
@@ -279,7 +279,7 @@ impl<M: Medium> Log<M> {
         let id = GroupId { epoch: self.run, number };
         let payload = self.store.shape.payload_bytes;
         let stored = group.records.finish();
-        let pages = groups::encode(PageKind::Log, id, &stored, group.full_bytes, payload);
+        let pages = group_pages::encode(PageKind::Log, id, &stored, group.full_bytes, payload);
         let note = |id| {
             let mut extents = self.extents.borrow_mut();
             match extents.back_mut() {
@@ -365,7 +365,7 @@ impl<M: Medium> Log<M> {
     }
 
     fn pages_of(&self, full_bytes: u64) -> u32 {
-        groups::pages_of(full_bytes, self.store.shape.payload_bytes)
+        group_pages::pages_of(full_bytes, self.store.shape.payload_bytes)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::format::object::Sequence;
 use crate::medium::Medium;
 use crate::operations::Reads;
 use crate::planted::Fault;
-use crate::read::get::Located;
+use crate::read::locate::Located;
 
 impl<M: Medium> Index for Inner<M> {
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {

@@ -147,38 +147,38 @@ commands! {
         "Adds members to a sorted set or updates their scores.";
     "ZCARD" 2 SortedSet read First sorted_sets::zcard,
         "Returns the number of members of a sorted set.";
-    "ZCOUNT" 4 SortedSet read First ranges::zcount,
+    "ZCOUNT" 4 SortedSet read First sorted_set_ranges::zcount,
         "Returns the number of members with scores in a range.";
     "ZINCRBY" 4 SortedSet write First sorted_sets::zincrby, "Increments the score of a member.";
-    "ZLEXCOUNT" 4 SortedSet read First ranges::zlexcount,
+    "ZLEXCOUNT" 4 SortedSet read First sorted_set_ranges::zlexcount,
         "Returns the number of members in a lexicographical range.";
     "ZMSCORE" -3 SortedSet read First sorted_sets::zmscore, "Returns the scores of members.";
-    "ZPOPMAX" -2 SortedSet write First ranges::zpopmax,
+    "ZPOPMAX" -2 SortedSet write First sorted_set_ranges::zpopmax,
         "Removes and returns the members with the highest scores.";
-    "ZPOPMIN" -2 SortedSet write First ranges::zpopmin,
+    "ZPOPMIN" -2 SortedSet write First sorted_set_ranges::zpopmin,
         "Removes and returns the members with the lowest scores.";
     "ZRANDMEMBER" -2 SortedSet read First scans::zrandmember,
         "Returns random members of a sorted set.";
-    "ZRANGE" -4 SortedSet read First ranges::zrange,
+    "ZRANGE" -4 SortedSet read First sorted_set_ranges::zrange,
         "Returns the members in a range of ranks, scores or names.";
-    "ZRANGEBYLEX" -4 SortedSet read First ranges::zrangebylex,
+    "ZRANGEBYLEX" -4 SortedSet read First sorted_set_ranges::zrangebylex,
         "Returns the members in a lexicographical range.";
-    "ZRANGEBYSCORE" -4 SortedSet read First ranges::zrangebyscore,
+    "ZRANGEBYSCORE" -4 SortedSet read First sorted_set_ranges::zrangebyscore,
         "Returns the members with scores in a range.";
     "ZRANK" -3 SortedSet read First sorted_sets::zrank,
         "Returns the rank of a member, by ascending score.";
     "ZREM" -3 SortedSet write First sorted_sets::zrem, "Removes members of a sorted set.";
-    "ZREMRANGEBYLEX" 4 SortedSet write First ranges::zremrangebylex,
+    "ZREMRANGEBYLEX" 4 SortedSet write First sorted_set_ranges::zremrangebylex,
         "Removes the members in a lexicographical range.";
-    "ZREMRANGEBYRANK" 4 SortedSet write First ranges::zremrangebyrank,
+    "ZREMRANGEBYRANK" 4 SortedSet write First sorted_set_ranges::zremrangebyrank,
         "Removes the members in a range of ranks.";
-    "ZREMRANGEBYSCORE" 4 SortedSet write First ranges::zremrangebyscore,
+    "ZREMRANGEBYSCORE" 4 SortedSet write First sorted_set_ranges::zremrangebyscore,
         "Removes the members with scores in a range.";
-    "ZREVRANGE" -4 SortedSet read First ranges::zrevrange,
+    "ZREVRANGE" -4 SortedSet read First sorted_set_ranges::zrevrange,
         "Returns the members in a range of ranks, in descending order.";
-    "ZREVRANGEBYLEX" -4 SortedSet read First ranges::zrevrangebylex,
+    "ZREVRANGEBYLEX" -4 SortedSet read First sorted_set_ranges::zrevrangebylex,
         "Returns the members in a lexicographical range, in descending order.";
-    "ZREVRANGEBYSCORE" -4 SortedSet read First ranges::zrevrangebyscore,
+    "ZREVRANGEBYSCORE" -4 SortedSet read First sorted_set_ranges::zrevrangebyscore,
         "Returns the members with scores in a range, in descending order.";
     "ZREVRANK" -3 SortedSet read First sorted_sets::zrevrank,
         "Returns the rank of a member, by descending score.";
