@@ -125,7 +125,9 @@ impl BlockDevice for Device {
         Box::pin(async move {
             let mut read = match read.await {
                 // All of these blocks are in memory, so the read error does not matter.
-                Err(_) if kept.len() == blocks as usize => vec![Block::ZERO; blocks as usize],
+                Err(_) if !kept.is_empty() && kept.len() == blocks as usize => {
+                    vec![Block::ZERO; blocks as usize]
+                }
                 read => read?,
             };
             for (at, block) in kept {

@@ -2,7 +2,7 @@
 
 use super::command::{At, Group, Spec, Table};
 use super::{
-    connection, hashes, keyspace, ranges, scans, scripts, server, sorted_sets, strings,
+    connection, hashes, keyspace, scans, scripts, server, sorted_set_ranges, sorted_sets, strings,
     transactions,
 };
 

@@ -1,4 +1,4 @@
-//! Removal of all keys of one snapshot, in steps, so that other commands run in between.
+//! Removal of all keys, in steps, so that other commands run in between.
 //!
 //! Each key is removed as by `DEL`, with its lock held. A key that is written meanwhile may be
 //! removed or stay. The parts of collections are left to the sweeper. The removals are synced now

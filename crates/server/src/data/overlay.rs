@@ -161,16 +161,23 @@ impl Stored {
 /// The part of a range of the live store that a walk has not returned yet.
 struct Rest<'a> {
     store: &'a Store,
-    lower: Bound<Box<[u8]>>,
-    upper: Bound<Box<[u8]>>,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
 }
 
 impl Rest<'_> {
     /// Removes a key that was returned, and all keys before it in the direction of the walk.
     fn pass(&mut self, key: &[u8], direction: Direction) {
-        match direction {
-            Direction::Up => self.lower = Bound::Excluded(key.into()),
-            Direction::Down => self.upper = Bound::Excluded(key.into()),
+        let bound = match direction {
+            Direction::Up => &mut self.lower,
+            Direction::Down => &mut self.upper,
+        };
+        // Keys are of similar lengths: the buffer is used again.
+        if let Bound::Excluded(last) = bound {
+            last.clear();
+            last.extend_from_slice(key);
+        } else {
+            *bound = Bound::Excluded(key.to_vec());
         }
     }
 
@@ -198,20 +205,23 @@ impl Walk<'_> {
     /// Returns the next pair. A full store drops the instants of ranges early; the range of the
     /// live store then continues at a newer instant after the last pair.
     fn next_stored(&mut self) -> Option<Pair> {
-        for _ in 0..TRIES {
-            match (self.stored.next(self.direction), &mut self.rest) {
-                (Some(Err(Error::TooOld { .. })), Some(rest)) => {
+        let mut in_vain = 0;
+        loop {
+            let next = self.stored.next(self.direction);
+            let Some(rest) = &mut self.rest else { return next };
+            match next {
+                Some(Err(Error::TooOld { .. })) if in_vain < TRIES => {
                     let range = rest.range().over_at_most(self.steps.left());
                     (self.stored, self.deletions) = (Stored::new(range, self.gives), 0);
+                    in_vain += 1;
                 }
-                (Some(Ok((key, value))), Some(rest)) => {
+                Some(Ok((key, value))) => {
                     rest.pass(&key, self.direction);
                     return Some(Ok((key, value)));
                 }
-                (next, _) => return next,
+                next => return next,
             }
         }
-        self.stored.next(self.direction)
     }
 }
 
@@ -252,7 +262,7 @@ impl<'a> Pairs<'a> {
         direction: Direction,
         gives: Gives,
     ) -> Self {
-        let (lower, upper) = (bounds.0.map(Box::from), bounds.1.map(Box::from));
+        let (lower, upper) = (bounds.0.map(<[u8]>::to_vec), bounds.1.map(<[u8]>::to_vec));
         let rest = Rest { store, lower, upper };
         let stored = Stored::new(rest.range().over_at_most(steps.left()), gives);
         let walk = Walk { stored, rest: Some(rest), direction, gives, steps, deletions: 0 };

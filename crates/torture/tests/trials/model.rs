@@ -45,14 +45,12 @@ const OF_DRIVES: [&str; 2] = ["left_windows", "lost_windows"];
 /// - a generation number of a missing set was assigned again by the other sets;
 /// - old pages were read where writes had been lost;
 /// - dropped groups of the log reappeared (4019);
-/// - parity rebuilt wrong data from a torn stripe, with a valid checksum (5982);
-/// - a hash table began with data (6353), or collected the same extent forever (6433).
+/// - parity rebuilt wrong data from a torn stripe, with a valid checksum (5982).
 #[test]
 fn trials_that_failed_once() {
-    for seed in [
-        3, 22, 34, 59, 67, 78, 83, 99, 118, 181, 238, 676, 899, 901, 1971, 2813, 4019, 5982, 6353,
-        6433,
-    ] {
+    for seed in
+        [3, 22, 34, 59, 67, 78, 83, 99, 118, 181, 238, 676, 899, 901, 1971, 2813, 4019, 5982]
+    {
         let outcome = run_trial(seed, Shape::of_seed(seed), None);
         outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
     }
