@@ -1,6 +1,6 @@
 //! The engine: its state and its public operations.
 //!
-//! One Put: wait for room, charge the processor, insert into the active memtable; a full memtable
+//! One Put: charge the processor, wait for room, insert into the active memtable; a full memtable
 //! is frozen and flushed by a task (`flush`). One Get: memtables, then the levels in memory, then
 //! at most one meta segment per level that is not pinned, then the page with the value. Compaction
 //! and garbage collection are separate tasks (`compaction`, `gc`).

@@ -3,7 +3,7 @@
 //! The energy of the capacitors is enough to write only this image. It contains memtables, level
 //! lists with their filters, pinned segments, extent counters and compaction cursors; together with
 //! the durable pages it is a complete store. All other volatile state (work under way) is not
-//! included. The drive adds epoch and checksum (`stacks::kvssd::reserve`).
+//! included. The drive adds epoch and checksum (`drives::firmware`).
 
 use std::rc::Rc;
 

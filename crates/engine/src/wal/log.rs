@@ -1,11 +1,11 @@
 //! The write-ahead log (WAL): writes that are not in the index yet.
 //!
 //! A write enters the WAL at the instant it enters the memtable. One task writes the pending
-//! records as a group and wakes the writers that wait for it. A group is durable before the next
-//! one begins. Each write chooses when it is acknowledged ([`LogSync`]). A group is written as soon
-//! as a writer waits for it or for a later one, when it is full, or when its oldest write with
-//! [`LogSync::Interval`] has waited for a millisecond. The WAL is trimmed when a memtable has been
-//! flushed: extents that hold only older groups count as empty from then on.
+//! records as a group (group commit) and wakes the writers that wait for it. A group is durable
+//! before the next one begins. Each write chooses when it is acknowledged ([`LogSync`]). A group is
+//! written as soon as a writer waits for it or for a later one, when it is full, or when its oldest
+//! write with [`LogSync::Interval`] has waited for a millisecond. The WAL is trimmed when a
+//! memtable has been flushed: extents that hold only older groups count as empty from then on.
 //!
 //! The WAL has a bounded number of extents. If they run out (many small groups in a long-lived
 //! memtable), writers wait for a flush that allows trimming.
