@@ -115,7 +115,7 @@ fn with_windows(seed: u64) -> Option<(Machine, Rc<Shape>, u32)> {
         for n in (0_u32..).take_while(|n| !is_enough(n)) {
             let put = store.write(&key(n), Some(value(n)), Some(LogSync::Group)).await;
             match put {
-                Ok(_) => written = n + 1,
+                Ok(()) => written = n + 1,
                 Err(EngineError::Full(_)) => return None,
                 Err(error) => panic!("seed {seed}: {error}"),
             }
