@@ -24,6 +24,13 @@ impl<F> Default for Planted<F> {
     }
 }
 
+#[cfg(feature = "test-hooks")]
+impl<F> From<Option<F>> for Planted<F> {
+    fn from(fault: Option<F>) -> Self {
+        Self { fault }
+    }
+}
+
 impl<F: Copy + PartialEq> Planted<F> {
     /// Plants `fault`.
     #[cfg(feature = "test-hooks")]

@@ -17,29 +17,24 @@ impl Fault {
     /// Returns the bug to plant in the store.
     pub(crate) fn in_store(fault: Option<Self>) -> engine::Planted {
         match fault {
-            Some(Self::Engine(fault)) => plant(fault),
-            _ => engine::Planted::default(),
+            Some(Self::Engine(fault)) => Planted::new(fault),
+            _ => Planted::default(),
         }
     }
 
     /// Returns the bug to plant in the volume.
     pub(crate) fn in_volume(fault: Option<Self>) -> volume::Planted {
         match fault {
-            Some(Self::Volume(fault)) => plant(fault),
-            _ => volume::Planted::default(),
+            Some(Self::Volume(fault)) => Planted::new(fault),
+            _ => Planted::default(),
         }
     }
 
     /// Returns the bug to plant in the drives.
     pub(crate) fn in_drive(fault: Option<Self>) -> drives::ssd::Planted {
         match fault {
-            Some(Self::Drive(fault)) => plant(fault),
-            _ => drives::ssd::Planted::default(),
+            Some(Self::Drive(fault)) => Planted::new(fault),
+            _ => Planted::default(),
         }
     }
-}
-
-/// Plants a bug.
-fn plant<F: Copy + PartialEq>(fault: F) -> Planted<F> {
-    Planted::new(fault)
 }

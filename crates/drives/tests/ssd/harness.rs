@@ -48,7 +48,7 @@ pub(crate) fn set_id(set: u16) -> SetId {
 }
 
 pub(crate) fn planted(fault: Option<Fault>) -> Planted {
-    fault.map_or_else(Planted::default, Planted::new)
+    fault.into()
 }
 
 pub(crate) struct Machine {

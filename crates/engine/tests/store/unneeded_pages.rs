@@ -8,9 +8,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::{
-    Engine, Fault, OpenError, PageFault, PageNo, Planted, Shape, Stream, Value, WriteOptions,
-};
+use engine::{Engine, Fault, OpenError, PageFault, PageNo, Shape, Stream, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
@@ -79,7 +77,7 @@ fn opens(
     for life in 0..2 {
         let rt = Runtime::new(9 + life);
         let (mut setup, expected) = (logged(&rt, medium(&rt, &cells)), all.clone());
-        setup.planted = fault.map_or_else(Planted::default, Planted::new);
+        setup.planted = fault.into();
         let written = rt.block_on(async move {
             let engine = match Engine::open(setup).await {
                 Ok(engine) => engine,

@@ -1,8 +1,7 @@
 //! Results of one run of Vigil-KV's experiments, as plain values that can be saved in a file.
 
-use kvbench::BenchOutcome;
-use kvbench::MemorySample;
 use kvbench::result::{BenchResult, GetTimesResult, WindowsResult};
+use kvbench::{BenchOutcome, MemorySample};
 use serde::{Deserialize, Serialize};
 use workload::{LatencySummary, OpKind, RunReport};
 

@@ -76,10 +76,7 @@ impl IndexOptions {
 
     /// Whether log and manifest may be on a medium of their own.
     pub fn takes_journal_apart(&self) -> bool {
-        match self {
-            Self::Lsm(options) => options.durability == Durability::Log,
-            Self::Hash(_) => false,
-        }
+        self.durability() == Durability::Log
     }
 
     /// Returns durability and acknowledgement. A hash table needs memory that survives.

@@ -1,6 +1,6 @@
 //! Bugs that can be planted in a drive.
 
-use engine::{Fault, Planted};
+use engine::Fault;
 
 /// Returns every fault that shows on a drive. A checkpoint that does not wait lags behind its edits
 /// only for a moment on a drive; crate `torture` catches that fault, where edits wait for windows.
@@ -14,9 +14,4 @@ pub(crate) fn faults() -> impl Iterator<Item = Fault> {
         )
     };
     Fault::ALL.into_iter().filter(shows)
-}
-
-/// Returns the planted bugs of a drive with `fault`.
-pub(crate) fn planted(fault: Option<Fault>) -> Planted {
-    fault.map_or_else(Planted::default, Planted::new)
 }

@@ -115,7 +115,7 @@ pub(crate) fn small_hash_options() -> DriveOptions {
 
 /// Small options with a deliberate bug.
 pub(crate) fn with_fault(fault: Option<Fault>) -> DriveOptions {
-    DriveOptions { planted: crate::fault::planted(fault), ..small_options() }
+    DriveOptions { planted: fault.into(), ..small_options() }
 }
 
 /// Returns the LSM-tree of a drive.

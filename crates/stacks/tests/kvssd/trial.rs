@@ -28,7 +28,7 @@ pub(crate) fn run_trial(
     fault: Option<Fault>,
 ) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
-    let planted = crate::fault::planted(fault);
+    let planted = fault.into();
     let options = DriveOptions { planted, ..shape.options() };
     let world = World::new(shape.keys, shape.names);
     world.expect_log_behind(shape.log_may_be_behind(), Nanos::ZERO);

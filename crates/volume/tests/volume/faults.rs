@@ -12,7 +12,7 @@ use engine::{Engine, ExtentId, OpenError, Shape, Stream, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
 use testkit::fuzz::from_environment;
 use volume::header::Header;
-use volume::{Fault, Layout, Options, Planted, Setup, Volume, header};
+use volume::{Fault, Layout, Options, Setup, Volume, header};
 
 use crate::memory::{Command, Disk, Fails, MemoryMedium};
 use crate::store::{Asked, tree_setup};
@@ -65,7 +65,7 @@ impl World {
             cores: cores(handle),
             members: self.disks.iter().map(|disk| MemoryMedium::new(handle, disk)).collect(),
             options: Options::new(Layout::Parity { chunk_pages: 2 }, 11),
-            planted: self.fault.map_or_else(Planted::default, Planted::new),
+            planted: self.fault.into(),
         }
     }
 

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use engine::{ExtentId, Medium};
 use runtime::{Cores, Handle, Nanos, Rng, Runtime};
-use volume::{Fault, Options, Planted, Setup, Volume, VolumeStats};
+use volume::{Fault, Options, Setup, Volume, VolumeStats};
 
 use self::known::{Filled, Model};
 
@@ -161,7 +161,7 @@ fn setup(
             hedge_after: world.hedge_after,
             ..Options::new(world.layout, 7)
         },
-        planted: fault.map_or_else(Planted::default, Planted::new),
+        planted: fault.into(),
     }
 }
 
